@@ -23,6 +23,8 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   'packets.payload',
   'passkeys.transports',
   'provider_roles.permissions',
+  'radio_commands.content',
+  'radio_listeners.kinds',
   'remote_actions.before',
   'remote_actions.differing',
   'remote_actions.fields',

@@ -15,6 +15,7 @@ export * from './schema/mesh/channels.ts'
 export * from './schema/mesh/collector.ts'
 export * from './schema/mesh/connections.ts'
 export * from './schema/mesh/device-config.ts'
+export * from './schema/mesh/downlink.ts'
 export * from './schema/mesh/findings.ts'
 export * from './schema/mesh/history.ts'
 export * from './schema/mesh/messages.ts'
@@ -46,6 +47,8 @@ export const EPHEMERAL_TABLES = [
   'rate_limits',
   'revisions',
   'collector_outbox',
+  'radio_listeners',
+  'taken_commands',
   'clock_marks',
   'text_indexes',
   'text_parts',

@@ -27,6 +27,7 @@ import { fetchOutbound } from './outbound.ts'
 import type { Serving } from './live/protocol.ts'
 import { openTelling, type Telling } from './live/telling.ts'
 import { runAlerts, runAnchor, runRetention, runSchedule, runWatching } from './schedule.ts'
+import { expireCommands } from '../app/mesh/downlink/commands.ts'
 import { noteRun, type Job } from '../app/system/status/runs.ts'
 import { discardBody } from './unread-body.ts'
 
@@ -256,6 +257,7 @@ export default {
       await refuseNewer(ports)
       if (cron === RETENTION) return await noted(ports, 'retention', () => runRetention(ports, scheduledTime))
       if (cron !== EACH_MINUTE) await noted(ports, 'upkeep', () => runSchedule(ports, scheduledTime))
+      await expireCommands(ports)
       await runAlerts(ports)
       await runAnchor(ports)
       if (cron !== EACH_MINUTE) await runWatching(ports)

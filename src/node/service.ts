@@ -57,6 +57,8 @@ import { openSyslog } from './syslog.ts'
 import { listen } from './http/server.ts'
 import { prepareDataDir, refuseAddress, refuseNetwork, StartRefused } from './start/problems.ts'
 import { removeLeftScratch } from './moving-in/source/scratch.ts'
+import { startDownlink } from './collector/downlink.ts'
+import { startExpiring } from './collector/expiring.ts'
 import { builtSite, serveSite } from './http/static.ts'
 import { openHomeAssistant } from './home-assistant/home-assistant.ts'
 import { memoryGiver, startResting, workedSoFar } from './upkeep/resting.ts'
@@ -306,6 +308,8 @@ function beginDuties(
   radio.start(automation.hear)
   const upkeep = startUpkeep(needs)
   const watching = startWatching(needs)
+  const downlink = startDownlink({ ...needs, radio, monotonic: clock.monotonic }, clock)
+  const expiring = startExpiring(needs, clock)
   const publishing = homeAssistant?.({ ...needs, clock })
   const resuming = keepResuming(regions, clock)
   const alerting = startAlerting({ ...needs, radio, monotonic: clock.monotonic }, clock)
@@ -316,6 +320,8 @@ function beginDuties(
     async stop(why) {
       backups.stop()
       await backups.copies.stop()
+      await downlink.stop()
+      await expiring.stop()
       await automation.stop()
       await alerting.stop()
       await publishing?.stop()

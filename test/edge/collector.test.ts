@@ -1,7 +1,10 @@
+import { create, toBinary } from '@bufbuild/protobuf'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { RoutingSchema } from '../../src/meshtastic/gen/payloads_pb.ts'
+import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { ADMIN_PASSWORD, type Client, SCENARIO_ENV, signIn } from '../contract/service.ts'
 import { type Built, buildService, type Service, startService } from '../support/built/built-service.ts'
 import { type Gate, startGate } from '../support/gate.ts'
@@ -24,7 +27,7 @@ beforeAll(async () => {
   built = buildService()
   workerd = await openWorkerd(SCENARIO_ENV)
   admin = await signIn(workerd, 'admin', ADMIN_PASSWORD)
-  const made = await admin.send('POST', '/api/tokens', { name: 'hill', scopes: ['ingest'] })
+  const made = await admin.send('POST', '/api/tokens', { name: 'hill', scopes: ['ingest', 'radio'] })
   token = String(Object(made.body).token)
   gate = await startGate(workerd.url)
   const secret = fromRadio({
@@ -51,6 +54,7 @@ function startCollector(): Promise<Service> {
     COLLECTOR_TARGET_URL: gate.url,
     COLLECTOR_TOKEN: token,
     COLLECTOR_NAME: 'hill',
+    COLLECTOR_DOWNLINK: 'texts,traceroutes,requests',
   })
 }
 
@@ -129,6 +133,47 @@ test('lost answers and a killed collector cause no duplicates', async () => {
   expect(log).toStrictEqual({ n: heard.length + 1, packets: heard.length + 1 })
   const [measured] = await workerd.sql('select count(*) as n from telemetry')
   expect(measured).toStrictEqual({ n: 1 })
+})
+
+/** The radio says that the receiver of a packet has acknowledged it. */
+function acknowledge(requestId: number): void {
+  const payload = toBinary(RoutingSchema, create(RoutingSchema, { variant: { case: 'errorReason', value: 0 } }))
+  const data = { portnum: PortNum.ROUTING_APP, payload, requestId }
+  const packet = { from: FAR, to: LOCAL, id: requestId - 1, rxRssi: -70 }
+  device.send(
+    fromRadio({ case: 'packet', value: { ...packet, payloadVariant: { case: 'decoded', value: data } } } as const),
+  )
+}
+
+const sentIds = () =>
+  device.received.flatMap(({ payloadVariant }) => (payloadVariant.case === 'packet' ? [payloadVariant.value.id] : []))
+
+test('a text from the edge is sent by the radio of the collector, once, also if that is killed', async () => {
+  const sends = async () => Object((await admin.send('GET', '/api/info')).body).sources[0].sends
+  const send = async (words: string) => {
+    const answer = await admin.send('POST', '/api/messages', { text: words, to: FAR })
+    expect([answer.status, Object(answer.body).message.deliveryState]).toStrictEqual([202, 'waiting'])
+    return Number(Object(answer.body).message.packetId)
+  }
+  const state = async (packetId: number) => {
+    const { messages } = Object((await admin.send('GET', '/api/messages')).body)
+    return messages.find((one: { packetId: number }) => one.packetId === packetId).deliveryState
+  }
+  await expect.poll(sends).toStrictEqual(['texts', 'traceroutes', 'requests'])
+  const first = await send('from the edge')
+  await expect.poll(sentIds).toStrictEqual([first])
+  await expect.poll(() => state(first)).toBe('sent')
+  acknowledge(first)
+  await expect.poll(() => state(first)).toBe('delivered')
+  await service.stop('SIGKILL')
+  const second = await send('to a collector that is down')
+  service = await startCollector()
+  await expect.poll(sentIds).toStrictEqual([first, second])
+  await expect.poll(() => state(second)).toBe('sent')
+  await service.stop('SIGKILL')
+  service = await startCollector()
+  await expect.poll(() => state(second)).toBe('unknown')
+  expect([sentIds(), await state(first)]).toStrictEqual([[first, second], 'delivered'])
 })
 
 test('the service stops at once, even during a delivery', async () => {

@@ -3,10 +3,13 @@ import { openDatabase, sqliteStore, type SqliteStore } from '../../src/node/data
 
 let migrated: Buffer | undefined
 
-/** As `openDatabase(':memory:')`, whose migrations run once for all stores of the process. */
-export function openMemoryStore(): SqliteStore {
+/**
+ * As `openDatabase(':memory:')`, whose migrations run once for all stores of the process. `content`: what another one
+ * serialized.
+ */
+export function openMemoryStore(content?: Buffer): SqliteStore {
   migrated ??= image()
-  const sqlite = new Database(migrated)
+  const sqlite = new Database(content ?? migrated)
   sqlite.pragma('foreign_keys = ON')
   return sqliteStore(sqlite)
 }

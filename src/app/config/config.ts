@@ -4,6 +4,7 @@ import { webhookSecret } from '../base/outgoing/signature.ts'
 import { parseAnchorTarget } from './anchor-target.ts'
 import { parseGroupPermissions } from './group-permissions.ts'
 import { parseHostPort } from './host-port.ts'
+import { DOWNLINK_KINDS } from '../../shared/mesh/downlink.ts'
 import { COLLECTED_KINDS } from '../../shared/mesh/collected-kinds.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../base/log.ts'
 import { TOPIC_FILTER } from './topic-filter.ts'
@@ -418,6 +419,16 @@ export const VARIABLES = {
     integer(0, 86_400, 0),
     'seconds, 0–86400',
     'Delivers from each sender at most one position, one node info and one telemetry of each kind in this time; 0: all',
+  ),
+  COLLECTOR_DOWNLINK: variable(
+    list.pipe(z.array(z.enum(DOWNLINK_KINDS))),
+    `${DOWNLINK_KINDS.join(', ')}: one or more, comma-separated`,
+    'What the other service may have the radios of this one send. Its token needs the scope radio. Without a value nothing',
+  ),
+  COLLECTOR_DOWNLINK_PER_HOUR: variable(
+    integer(1, 1000, 60),
+    '1–1000',
+    'The most that the radios send in an hour for the other service',
   ),
   HOME_ASSISTANT_MQTT_URL: variable(
     z

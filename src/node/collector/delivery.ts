@@ -70,11 +70,13 @@ export async function deliver(
   }
 }
 
-function nameSource({ name }: Target, source: string): string {
+/** The name of a source at the target. */
+export function nameSource({ name }: Target, source: string): string {
   return name === null ? source : `${name}/${source}`
 }
 
-async function readBounded({ body }: Response): Promise<string | null> {
+/** The text of an answer; null: it is too long. */
+export async function readBounded({ body }: Response): Promise<string | null> {
   if (body === null) return ''
   const chunks: Uint8Array[] = []
   let size = 0

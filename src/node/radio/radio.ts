@@ -299,10 +299,17 @@ export function openRadio(needs: Needs): NodeRadio {
         const heard = hearings.find(nodeNum)
         return heard === null ? [] : [{ source: link.info().name, ...heard }]
       }),
-    reserve(kind, { radio = null, rule = null } = {}) {
+    reserve(kind, { radio = null, rule = null, command = null } = {}) {
       const able = radio === null ? findAble() : findRadio(radio)
       if (able === undefined) throw new AppError('radio_unavailable', 'No radio is configured')
-      return able.transmitter.reserve(kind, rule)
+      if (command === null) return able.transmitter.reserve(kind, rule)
+      const { packetId, onDelivery, isOver } = command
+      // Positions of one app replace each other, but each request for a position counts.
+      const app = kind === 'position' ? -packetId : COMMANDED
+      return able.transmitter.reserveForApp({ kind, app, packetId, onDelivery, isOver })
+    },
+    expire(packetId) {
+      for (const { transmitter } of radios()) transmitter.expire(packetId)
     },
     withdraw(isStale) {
       for (const { transmitter } of radios()) transmitter.withdraw(isStale)
@@ -477,6 +484,9 @@ function openFeed({ kind, name, open }: ConfiguredFeed, shared: Shared): Link {
     },
   })
 }
+
+/** The app, to the queues of radios, that is the service to which this one delivers. */
+const COMMANDED = -1
 
 /** For data from a radio; other failures need attention. */
 const QUIET_LEVELS: ReadonlySet<string> = new Set(['UNSET', 'TRACE', 'DEBUG', 'INFO'])

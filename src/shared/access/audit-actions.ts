@@ -58,6 +58,7 @@ export const AUDIT_ACTIONS = {
   finding_muted: 'nodes',
   node_deleted: 'nodes',
   radio_claim_ended: 'nodes',
+  downlink_refused: 'messages',
   message_sent: 'messages',
   configuration_updated: 'configuration',
   connection_updated: 'configuration',

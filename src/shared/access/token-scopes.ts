@@ -5,6 +5,8 @@ import { type Action, ACTIONS, ALL_PERMISSIONS, type Permissions, type Resource,
 export const SPECIAL_SCOPES = {
   /** Delivers packets in the name of any node, including texts, so its owner must be allowed to change the radios. */
   ingest: { resource: 'configuration', action: 'write' },
+  /** Takes what radios of the collector shall send: an administrator gives it by name. */
+  radio: 'admin',
   backup: 'admin',
   metrics: { resource: 'info', action: 'read' },
 } as const satisfies Record<string, 'admin' | { resource: Resource; action: Action }>

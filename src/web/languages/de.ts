@@ -823,6 +823,7 @@ export const words: Translations = {
     radios: 'Funkgeräte',
     noRadioHere: 'Funkgeräte verbinden sich mit einem Node-Dienst, der die empfangenen Pakete hier abliefert.',
     delivered: 'von einem Sammler geliefert',
+    commanded: 'sein Sammler nimmt Sendeaufträge an',
     lastPacket: 'letztes Paket',
     notLately: 'zuletzt nichts',
     since: (time) => (time === 'jetzt' ? 'gerade eben' : `seit ${time}`),
@@ -1242,6 +1243,8 @@ export const words: Translations = {
       host: 'Statistik seines Rechners',
     },
     states: {
+      waiting: 'wartet auf den Sammler',
+      taken: 'vom Sammler übernommen',
       queued: 'wartet auf das Senden',
       sent: 'gesendet',
       relayed: 'von einem anderen Knoten wiederholt',
@@ -1749,6 +1752,8 @@ export const words: Translations = {
     linkGone:
       'Die verlinkte Nachricht wurde nicht gefunden. Sie ist älter als die durchsuchten Nachrichten oder wurde gelöscht.',
     state: {
+      waiting: 'Wartet auf den Sammler',
+      taken: 'Vom Sammler übernommen',
       queued: 'Wartet auf das Funkgerät',
       sent: 'Vom Funkgerät gesendet',
       relayed: 'Von einem anderen Knoten weitergeleitet',
@@ -1757,6 +1762,9 @@ export const words: Translations = {
       unknown: 'Nicht bestätigt',
     },
     directStates: {
+      waiting:
+        'Sie wartet, bis der Sammler beim Funkgerät sie übernimmt. Geschieht das nicht innerhalb einer Minute, wird sie nicht gesendet.',
+      taken: 'Der Sammler beim Funkgerät hat sie und hat noch nicht gemeldet, dass das Funkgerät sie gesendet hat.',
       queued: 'Sie wartet, bis das Funkgerät sie annimmt. Funkgeräte nehmen alle paar Sekunden einen Text an.',
       sent: 'Das Funkgerät hat sie gesendet. Kein anderer Knoten wurde beim Weiterleiten gehört, und der Empfänger hat sie nicht bestätigt.',
       relayed:
@@ -1766,6 +1774,9 @@ export const words: Translations = {
         'Innerhalb von zwei Minuten kam keine Bestätigung, oder die Verbindung zum Funkgerät brach ab. Die Nachricht kann trotzdem angekommen sein. Sie wird nicht automatisch erneut gesendet.',
     },
     channelStates: {
+      waiting:
+        'Sie wartet, bis der Sammler beim Funkgerät sie übernimmt. Geschieht das nicht innerhalb einer Minute, wird sie nicht gesendet.',
+      taken: 'Der Sammler beim Funkgerät hat sie und hat noch nicht gemeldet, dass das Funkgerät sie gesendet hat.',
       queued: 'Sie wartet, bis das Funkgerät sie annimmt. Funkgeräte nehmen alle paar Sekunden einen Text an.',
       sent: 'Das Funkgerät hat sie gesendet. Noch kein anderer Knoten wurde beim Weiterleiten gehört.',
       relayed:
@@ -1774,6 +1785,10 @@ export const words: Translations = {
       unknown:
         'Innerhalb von zwei Minuten wurde kein anderer Knoten beim Weiterleiten gehört, oder die Verbindung zum Funkgerät brach ab. Knoten in der Nähe können sie trotzdem empfangen haben. Sie wird nicht automatisch erneut gesendet.',
     },
+    notSent: 'Nicht gesendet',
+    unsure: 'Unbekannt, ob sie gesendet wurde',
+    unsureLong:
+      'Der Sammler hat sie übernommen und wurde dann beendet oder verlor seine Verbindung. Vielleicht wurde sie gesendet, vielleicht nicht. Sie wird nicht automatisch noch einmal gesendet.',
     failedUnknown: 'Sie konnte nicht zugestellt werden.',
     failedOther: (reason) => `Sie konnte nicht zugestellt werden. Grund laut Funkgerät: ${reason}.`,
     routingErrors: {
@@ -1798,6 +1813,9 @@ export const words: Translations = {
         'Der Empfänger kennt den Schlüssel dieses Funkgeräts noch nicht. Warten Sie, bis beide die Knoteninfo des anderen empfangen haben.',
       PKI_SEND_FAIL_PUBLIC_KEY:
         'Das Funkgerät kennt den Schlüssel des Empfängers noch nicht. Warten Sie, bis es dessen Knoteninfo empfangen hat.',
+      EXPIRED:
+        'Sie wurde nicht gesendet: Der Sammler hat sie nicht innerhalb einer Minute übernommen. Prüfen Sie, ob der Sammler läuft, und senden Sie sie dann noch einmal.',
+      REFUSED: 'Sie wurde nicht gesendet: Der Sammler beim Funkgerät hat sie abgelehnt.',
       NOT_SENT: 'Sie wurde nicht gesendet: Der Dienst hielt an, bevor das Funkgerät sie annahm. Senden Sie sie erneut.',
       WITHDRAWN:
         'Sie wurde nicht gesendet: Ihre Regel wurde geändert, ausgeschaltet oder gelöscht, bevor das Funkgerät sie annahm.',
@@ -1826,7 +1844,8 @@ export const words: Translations = {
     channelOff: 'Dieser Kanal ist im Funkgerät ausgeschaltet. Sie können seine früheren Nachrichten lesen.',
     channelElsewhere:
       'Das sendende Funkgerät hat diesen Kanal nicht. Sie können seine Nachrichten lesen, aber nicht senden.',
-    noRadioHere: 'Diese Laufzeitumgebung hat kein Funkgerät zum Senden. Der Node-Dienst sendet Nachrichten.',
+    noCollector:
+      'Von hier kann kein Funkgerät senden: Kein Sammler, der hierher liefert, nimmt Aufträge an. Wer ihn betreibt, kann das mit COLLECTOR_DOWNLINK erlauben.',
     readOnlyDraft: 'Ihnen fehlt jetzt das Recht, Nachrichten zu senden. Ihr Text bleibt in diesem Tab.',
     log: 'Nachrichten, neueste zuletzt',
   },
@@ -2161,8 +2180,6 @@ export const words: Translations = {
     ask: 'Neuer Traceroute',
     askHelp:
       'Das Funkgerät sendet höchstens alle 30 Sekunden einen Traceroute, um anderen Sendezeit zu lassen; weitere warten. Eine Antwort kann eine Minute dauern oder nie kommen.',
-    noRadioHere:
-      'Diese Laufzeitumgebung hat kein Funkgerät zum Senden von Traceroutes. Unten erscheinen Traceroutes, die Sammler liefern.',
     target: 'Knoten',
     showWay: 'Route auf der Karte zeigen',
     showOnMap: 'Traceroute auf der Karte zeigen',
@@ -2203,6 +2220,8 @@ export const words: Translations = {
       unknown: 'unbekanntes Signal',
     },
     state: {
+      waiting: 'wartet auf den Sammler',
+      taken: 'vom Sammler übernommen',
       queued: 'wartet auf das Funkgerät',
       sent: 'gesendet',
       relayed: 'unterwegs',
@@ -2211,6 +2230,8 @@ export const words: Translations = {
       unknown: 'keine Antwort',
     },
     stateHelp: {
+      waiting: 'Wartet, bis der Sammler beim Funkgerät sie übernimmt.',
+      taken: 'Der Sammler beim Funkgerät hat sie und hat noch nicht gemeldet, dass sie gesendet wurde.',
       queued: 'Wartet, bis das Funkgerät frei ist.',
       sent: 'Das Funkgerät hat ihn gesendet und wartet auf die Antwort.',
       relayed: 'Ein anderer Knoten hat ihn weitergeleitet. Das Funkgerät wartet auf die Antwort.',
@@ -2423,6 +2444,7 @@ export const words: Translations = {
   actions: { read: 'lesen', write: 'schreiben' },
   scopes: {
     ingest: 'Liefern, was ein Sammler hört',
+    radio: 'Mit den Funkgeräten eines Sammlers senden',
     backup: 'Sicherungen erstellen und holen',
     metrics: 'Metriken lesen',
   },
@@ -2966,6 +2988,7 @@ export const words: Translations = {
     finding_muted: 'Befund stummgeschaltet, oder wieder gemeldet',
     node_updated: 'Knoten geändert',
     node_deleted: 'Knoten vergessen',
+    downlink_refused: 'Senden für einen anderen Dienst abgelehnt',
     radio_claim_ended: 'Ein Sammler spricht nicht mehr für einen Knoten',
     message_sent: 'Nachricht gesendet',
     configuration_updated: 'Funkgerätekonfiguration geändert',

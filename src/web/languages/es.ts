@@ -439,6 +439,7 @@ export const words: Translations = {
     radios: 'Radios',
     noRadioHere: 'Las radios se conectan a un servicio con Node, que entrega aquí los paquetes recibidos.',
     delivered: 'entregado por un recolector',
+    commanded: 'su recolector acepta encargos de envío',
     lastPacket: 'último paquete',
     notLately: 'nada últimamente',
     since: (time) => (time === NOW ? 'ahora mismo' : `desde hace ${time}`),
@@ -855,6 +856,8 @@ export const words: Translations = {
       host: 'Estadísticas de su ordenador',
     },
     states: {
+      waiting: 'espera al recolector',
+      taken: 'tomada por el recolector',
       queued: 'espera su envío',
       sent: 'enviada',
       relayed: 'repetida por otro nodo',
@@ -1364,6 +1367,8 @@ export const words: Translations = {
     linkTo: 'Enlace a este mensaje',
     linkGone: 'No se encontró el mensaje del enlace. Es más antiguo que los mensajes buscados o se eliminó.',
     state: {
+      waiting: 'Esperando al recolector',
+      taken: 'Tomado por el recolector',
       queued: 'Esperando a la radio',
       sent: 'Enviado por la radio',
       relayed: 'Retransmitido por otro nodo',
@@ -1372,6 +1377,8 @@ export const words: Translations = {
       unknown: 'Sin confirmar',
     },
     directStates: {
+      waiting: 'Espera a que lo tome el recolector que está junto a la radio. Si no ocurre en un minuto, no se envía.',
+      taken: 'Lo tiene el recolector que está junto a la radio y aún no ha dicho que la radio lo haya enviado.',
       queued: 'Espera a que la radio lo acepte. Las radios aceptan un texto cada pocos segundos.',
       sent: 'La radio lo ha enviado. No se ha oído a otro nodo retransmitirlo y el destinatario no lo ha confirmado.',
       relayed: 'Se oyó a otro nodo retransmitirlo: está en camino. El destinatario aún no lo ha confirmado.',
@@ -1380,6 +1387,8 @@ export const words: Translations = {
         'No llegó confirmación en dos minutos o se cortó la conexión con la radio. Aun así, el mensaje puede haber llegado. No se vuelve a enviar automáticamente.',
     },
     channelStates: {
+      waiting: 'Espera a que lo tome el recolector que está junto a la radio. Si no ocurre en un minuto, no se envía.',
+      taken: 'Lo tiene el recolector que está junto a la radio y aún no ha dicho que la radio lo haya enviado.',
       queued: 'Espera a que la radio lo acepte. Las radios aceptan un texto cada pocos segundos.',
       sent: 'La radio lo ha enviado. Aún no se ha oído a otro nodo retransmitirlo.',
       relayed: 'Se oyó a otro nodo retransmitirlo: ya está en la malla. En un canal no hay otra confirmación.',
@@ -1387,6 +1396,10 @@ export const words: Translations = {
       unknown:
         'No se oyó a otro nodo retransmitirlo en dos minutos o se cortó la conexión con la radio. Aun así, los nodos cercanos pueden haberlo recibido. No se vuelve a enviar automáticamente.',
     },
+    notSent: 'No enviado',
+    unsure: 'No se sabe si se envió',
+    unsureLong:
+      'El recolector lo tomó y después se detuvo o perdió la conexión. Puede que se haya enviado o que no. No se envía de nuevo automáticamente.',
     failedUnknown: 'No se pudo entregar.',
     failedOther: (reason) => `No se pudo entregar. Motivo que da la radio: ${reason}.`,
     routingErrors: {
@@ -1408,6 +1421,9 @@ export const words: Translations = {
         'El destinatario aún no conoce la clave de esta radio. Espere a que ambos reciban la información de nodo del otro.',
       PKI_SEND_FAIL_PUBLIC_KEY:
         'La radio aún no conoce la clave del destinatario. Espere a que reciba su información de nodo.',
+      EXPIRED:
+        'No se envió: el recolector no lo tomó en un minuto. Compruebe que el recolector funciona y envíelo de nuevo.',
+      REFUSED: 'No se envió: el recolector que está junto a la radio lo rechazó.',
       NOT_SENT: 'No se envió: el servicio se detuvo antes de que la radio lo aceptara. Envíelo de nuevo.',
       WITHDRAWN: 'No se envió: su regla se cambió, se desactivó o se eliminó antes de que la radio lo aceptara.',
       RATE_LIMIT_EXCEEDED: 'Se envió demasiado en poco tiempo. Inténtelo de nuevo dentro de un minuto.',
@@ -1439,7 +1455,8 @@ export const words: Translations = {
     readOnly: 'Puede leer mensajes, pero no enviarlos.',
     channelOff: 'Este canal está desactivado en la radio. Puede leer sus mensajes anteriores.',
     channelElsewhere: 'La radio que envía no tiene este canal. Puede leer sus mensajes, pero no enviar.',
-    noRadioHere: 'Este entorno no tiene radio para enviar. Los mensajes los envía el servicio con Node.',
+    noCollector:
+      'Ninguna radio puede enviar desde aquí: ningún recolector que entrega aquí está a la escucha. Su dueño puede permitirlo con COLLECTOR_DOWNLINK.',
     readOnlyDraft: 'Ahora no tiene permiso para enviar mensajes. Su texto se conserva en esta pestaña.',
     log: 'Mensajes, el más reciente al final',
   },
@@ -1772,8 +1789,6 @@ export const words: Translations = {
     ask: 'Nueva traza de ruta',
     askHelp:
       'La radio envía como máximo una traza de ruta cada 30 segundos, para dejar tiempo de emisión a los demás; las siguientes esperan. La respuesta puede tardar un minuto o no llegar nunca.',
-    noRadioHere:
-      'Este entorno no tiene radio para trazar rutas. Las trazas que entregan los recolectores aparecen abajo.',
     target: 'Nodo',
     showWay: 'Mostrar la ruta en el mapa',
     showOnMap: 'Mostrar la traza en el mapa',
@@ -1809,6 +1824,8 @@ export const words: Translations = {
     askedBy: (name) => `solicitada por ${name}`,
     signals: { good: 'señal buena', fair: 'señal regular', weak: 'señal débil', unknown: 'señal desconocida' },
     state: {
+      waiting: 'espera al recolector',
+      taken: 'tomada por el recolector',
       queued: 'esperando a la radio',
       sent: 'enviada',
       relayed: 'en camino',
@@ -1817,6 +1834,8 @@ export const words: Translations = {
       unknown: 'sin respuesta',
     },
     stateHelp: {
+      waiting: 'Espera a que lo tome el recolector que está junto a la radio.',
+      taken: 'Lo tiene el recolector que está junto a la radio y aún no ha dicho que se haya enviado.',
       queued: 'Espera su turno en la radio.',
       sent: 'La radio la ha enviado y espera la respuesta.',
       relayed: 'Otro nodo la ha retransmitido. La radio espera la respuesta.',
@@ -2541,6 +2560,7 @@ export const words: Translations = {
   actions: { read: 'leer', write: 'escribir' },
   scopes: {
     ingest: 'Entregar lo que oye un recolector',
+    radio: 'Enviar con las radios de un recolector',
     backup: 'Hacer y descargar copias de seguridad',
     metrics: 'Leer métricas',
   },
@@ -2967,6 +2987,7 @@ export const words: Translations = {
     finding_muted: 'Hallazgo silenciado, o avisado de nuevo',
     node_updated: 'Cambió un nodo',
     node_deleted: 'Olvidó un nodo',
+    downlink_refused: 'Rechazó enviar para otro servicio',
     radio_claim_ended: 'Un recolector ya no habla por un nodo',
     message_sent: 'Envió un mensaje',
     configuration_updated: 'Cambió la configuración de una radio',

@@ -950,6 +950,7 @@ export const words: Translations = {
     radios: 'Radios',
     noRadioHere: 'Les radios se connectent à un service Node, qui transmet ici les paquets reçus.',
     delivered: 'transmis par un collecteur',
+    commanded: 'son collecteur accepte des demandes d’envoi',
     lastPacket: 'dernier paquet',
     notLately: 'rien récemment',
     since: (time) => (time === NOW ? 'à l’instant' : `depuis ${time}`),
@@ -1364,6 +1365,8 @@ export const words: Translations = {
       host: 'Statistiques de son ordinateur',
     },
     states: {
+      waiting: 'attend le collecteur',
+      taken: 'prise par le collecteur',
       queued: 'attend son envoi',
       sent: 'envoyée',
       relayed: 'répétée par un autre nœud',
@@ -1871,6 +1874,8 @@ export const words: Translations = {
     linkTo: 'Lien vers ce message',
     linkGone: 'Le message du lien est introuvable. Il est plus ancien que les messages parcourus, ou a été supprimé.',
     state: {
+      waiting: 'Attend le collecteur',
+      taken: 'Pris par le collecteur',
       queued: 'Attend la radio',
       sent: 'Envoyé par la radio',
       relayed: 'Relayé par un autre nœud',
@@ -1879,6 +1884,9 @@ export const words: Translations = {
       unknown: 'Sans accusé de réception',
     },
     directStates: {
+      waiting:
+        'Il attend que le collecteur placé près de la radio le prenne. Si cela n’arrive pas en une minute, il n’est pas envoyé.',
+      taken: 'Le collecteur placé près de la radio l’a et n’a pas encore dit que la radio l’a envoyé.',
       queued: 'Il attend que la radio le prenne. Les radios prennent un texte toutes les quelques secondes.',
       sent: 'La radio l’a envoyé. Aucun autre nœud n’a été entendu le relayer, et le destinataire n’en a pas accusé réception.',
       relayed:
@@ -1888,6 +1896,9 @@ export const words: Translations = {
         'Aucun accusé de réception n’est arrivé en deux minutes, ou la liaison avec la radio a été coupée. Le message est peut-être arrivé quand même. Il n’est pas renvoyé automatiquement.',
     },
     channelStates: {
+      waiting:
+        'Il attend que le collecteur placé près de la radio le prenne. Si cela n’arrive pas en une minute, il n’est pas envoyé.',
+      taken: 'Le collecteur placé près de la radio l’a et n’a pas encore dit que la radio l’a envoyé.',
       queued: 'Il attend que la radio le prenne. Les radios prennent un texte toutes les quelques secondes.',
       sent: 'La radio l’a envoyé. Aucun autre nœud n’a encore été entendu le relayer.',
       relayed:
@@ -1896,6 +1907,10 @@ export const words: Translations = {
       unknown:
         'Aucun autre nœud n’a été entendu le relayer en deux minutes, ou la liaison avec la radio a été coupée. Des nœuds proches l’ont peut-être reçu quand même. Il n’est pas renvoyé automatiquement.',
     },
+    notSent: 'Non envoyé',
+    unsure: 'On ne sait pas s’il a été envoyé',
+    unsureLong:
+      'Le collecteur l’a pris, puis s’est arrêté ou a perdu sa connexion. Il a peut-être été envoyé, peut-être pas. Il n’est pas envoyé de nouveau automatiquement.',
     failedUnknown: 'Il n’a pas pu être distribué.',
     failedOther: (reason) => `Il n’a pas pu être distribué. Raison donnée par la radio : ${reason}.`,
     routingErrors: {
@@ -1917,6 +1932,9 @@ export const words: Translations = {
         'Le destinataire ne connaît pas encore la clé de cette radio. Attendez que chacun ait reçu les infos de nœud de l’autre.',
       PKI_SEND_FAIL_PUBLIC_KEY:
         'La radio ne connaît pas encore la clé du destinataire. Attendez qu’elle ait reçu ses infos de nœud.',
+      EXPIRED:
+        'Il n’a pas été envoyé : le collecteur ne l’a pas pris en une minute. Vérifiez que le collecteur fonctionne, puis envoyez-le de nouveau.',
+      REFUSED: 'Il n’a pas été envoyé : le collecteur placé près de la radio l’a refusé.',
       NOT_SENT: 'Il n’a pas été envoyé : le service s’est arrêté avant que la radio ne le prenne. Renvoyez-le.',
       WITHDRAWN:
         'Il n’a pas été envoyé : sa règle a été modifiée, désactivée ou supprimée avant que la radio ne le prenne.',
@@ -1949,7 +1967,8 @@ export const words: Translations = {
     readOnly: 'Vous pouvez lire les messages, mais pas en envoyer.',
     channelOff: 'Ce canal est désactivé dans la radio. Vous pouvez lire ses anciens messages.',
     channelElsewhere: 'La radio d’envoi n’a pas ce canal. Vous pouvez lire ses messages, mais pas en envoyer.',
-    noRadioHere: 'Cet environnement n’a pas de radio pour envoyer. Le service Node envoie les messages.',
+    noCollector:
+      'Aucune radio ne peut envoyer d’ici : aucun collecteur qui livre ici n’est à l’écoute. Son propriétaire peut le permettre avec COLLECTOR_DOWNLINK.',
     readOnlyDraft: 'Vous n’avez plus la permission d’envoyer des messages. Votre texte est gardé dans cet onglet.',
     log: 'Messages, les plus récents à la fin',
   },
@@ -2272,8 +2291,6 @@ export const words: Translations = {
     ask: 'Nouveau traceroute',
     askHelp:
       'La radio envoie au plus un traceroute toutes les 30 secondes, pour laisser du temps d’antenne aux autres ; les suivants attendent. Une réponse peut prendre une minute, ou ne jamais arriver.',
-    noRadioHere:
-      'Cet environnement n’a pas de radio pour envoyer des traceroutes. Ceux que transmettent les collecteurs apparaissent ci-dessous.',
     target: 'Nœud',
     showWay: 'Voir la route sur la carte',
     showOnMap: 'Voir le traceroute sur la carte',
@@ -2309,6 +2326,8 @@ export const words: Translations = {
     askedBy: (name) => `demandé par ${name}`,
     signals: { good: 'bon signal', fair: 'signal moyen', weak: 'signal faible', unknown: 'signal inconnu' },
     state: {
+      waiting: 'attend le collecteur',
+      taken: 'prise par le collecteur',
       queued: 'attend la radio',
       sent: 'envoyé',
       relayed: 'en chemin',
@@ -2317,6 +2336,8 @@ export const words: Translations = {
       unknown: 'pas de réponse',
     },
     stateHelp: {
+      waiting: 'Attend que le collecteur placé près de la radio le prenne.',
+      taken: 'Le collecteur placé près de la radio l’a et n’a pas encore dit qu’il a été envoyé.',
       queued: 'Attend son tour à la radio.',
       sent: 'La radio l’a envoyé et attend la réponse.',
       relayed: 'Un autre nœud l’a relayé. La radio attend la réponse.',
@@ -2531,6 +2552,7 @@ export const words: Translations = {
   actions: { read: 'lecture', write: 'écriture' },
   scopes: {
     ingest: 'Transmettre ce qu’entend un collecteur',
+    radio: 'Envoyer avec les radios d’un collecteur',
     backup: 'Créer et récupérer des sauvegardes',
     metrics: 'Lire les métriques',
   },
@@ -2960,6 +2982,7 @@ export const words: Translations = {
     finding_muted: 'Constat mis en sourdine, ou signalé de nouveau',
     node_updated: 'Modification d’un nœud',
     node_deleted: 'Oubli d’un nœud',
+    downlink_refused: 'Envoi pour un autre service refusé',
     radio_claim_ended: 'Un collecteur ne parle plus au nom d’un nœud',
     message_sent: 'Envoi d’un message',
     configuration_updated: 'Modification de la configuration radio',

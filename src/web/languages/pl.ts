@@ -902,6 +902,7 @@ export const words: Translations = {
     radios: 'Radia',
     noRadioHere: 'Radia łączą się z usługą Node, która dostarcza tu odebrane pakiety.',
     delivered: 'dostarcza kolektor',
+    commanded: 'jego kolektor przyjmuje zlecenia wysłania',
     lastPacket: 'ostatni pakiet',
     notLately: 'ostatnio nic',
     since: (time) => (time === NOW ? 'przed chwilą' : `od ${time}`),
@@ -1309,6 +1310,8 @@ export const words: Translations = {
       host: 'Statystyki jego komputera',
     },
     states: {
+      waiting: 'czeka na kolektor',
+      taken: 'przyjęte przez kolektor',
       queued: 'czeka na wysłanie',
       sent: 'wysłane',
       relayed: 'powtórzone przez inny węzeł',
@@ -1809,6 +1812,8 @@ export const words: Translations = {
     linkTo: 'Link do tej wiadomości',
     linkGone: 'Nie znaleziono wiadomości z linku. Jest starsza niż przeszukane wiadomości albo została usunięta.',
     state: {
+      waiting: 'Czeka na kolektor',
+      taken: 'Przyjęta przez kolektor',
       queued: 'Czeka na radio',
       sent: 'Wysłana przez radio',
       relayed: 'Przekazana przez inny węzeł',
@@ -1817,6 +1822,8 @@ export const words: Translations = {
       unknown: 'Niepotwierdzona',
     },
     directStates: {
+      waiting: 'Czeka, aż przyjmie ją kolektor przy radiu. Jeśli nie nastąpi to w ciągu minuty, nie zostanie wysłana.',
+      taken: 'Ma ją kolektor przy radiu i jeszcze nie zgłosił, że radio ją wysłało.',
       queued: 'Czeka, aż przyjmie ją radio. Radia przyjmują jeden tekst co kilka sekund.',
       sent: 'Radio ją wysłało. Nie słyszano, by przekazywał ją inny węzeł, a adresat jej nie potwierdził.',
       relayed: 'Słyszano, jak przekazuje ją inny węzeł: jest w drodze. Adresat jeszcze jej nie potwierdził.',
@@ -1825,6 +1832,8 @@ export const words: Translations = {
         'W ciągu dwóch minut nie nadeszło potwierdzenie albo zerwało się łącze z radiem. Wiadomość mogła mimo to dotrzeć. Nie jest automatycznie wysyłana ponownie.',
     },
     channelStates: {
+      waiting: 'Czeka, aż przyjmie ją kolektor przy radiu. Jeśli nie nastąpi to w ciągu minuty, nie zostanie wysłana.',
+      taken: 'Ma ją kolektor przy radiu i jeszcze nie zgłosił, że radio ją wysłało.',
       queued: 'Czeka, aż przyjmie ją radio. Radia przyjmują jeden tekst co kilka sekund.',
       sent: 'Radio ją wysłało. Nie słyszano jeszcze, by przekazywał ją inny węzeł.',
       relayed: 'Słyszano, jak przekazuje ją inny węzeł: jest już w sieci. Na kanale nie ma innego potwierdzenia.',
@@ -1832,6 +1841,10 @@ export const words: Translations = {
       unknown:
         'W ciągu dwóch minut nie słyszano, by przekazywał ją inny węzeł, albo zerwało się łącze z radiem. Pobliskie węzły mogły ją mimo to odebrać. Nie jest automatycznie wysyłana ponownie.',
     },
+    notSent: 'Nie wysłano',
+    unsure: 'Nie wiadomo, czy została wysłana',
+    unsureLong:
+      'Kolektor ją przyjął, a potem zatrzymał się albo stracił połączenie. Mogła zostać wysłana albo nie. Nie jest wysyłana ponownie automatycznie.',
     failedUnknown: 'Nie udało się jej doręczyć.',
     failedOther: (reason) => `Nie udało się jej doręczyć. Powód podany przez radio: ${reason}.`,
     routingErrors: {
@@ -1852,6 +1865,9 @@ export const words: Translations = {
       PKI_UNKNOWN_PUBKEY:
         'Adresat nie zna jeszcze klucza tego radia. Poczekaj, aż obie strony odbiorą wzajemnie informacje o węźle.',
       PKI_SEND_FAIL_PUBLIC_KEY: 'Radio nie zna jeszcze klucza adresata. Poczekaj, aż odbierze jego informacje o węźle.',
+      EXPIRED:
+        'Nie została wysłana: kolektor nie przyjął jej w ciągu minuty. Sprawdź, czy kolektor działa, i wyślij ją ponownie.',
+      REFUSED: 'Nie została wysłana: kolektor przy radiu ją odrzucił.',
       NOT_SENT: 'Nie została wysłana: usługa zatrzymała się, zanim radio ją przyjęło. Wyślij ją ponownie.',
       WITHDRAWN: 'Nie została wysłana: jej regułę zmieniono, wyłączono lub usunięto, zanim radio ją przyjęło.',
       RATE_LIMIT_EXCEEDED: 'W krótkim czasie wysłano zbyt wiele. Spróbuj ponownie za minutę.',
@@ -1883,7 +1899,8 @@ export const words: Translations = {
     readOnly: 'Możesz czytać wiadomości, ale nie możesz ich wysyłać.',
     channelOff: 'Ten kanał jest wyłączony w radiu. Możesz czytać jego wcześniejsze wiadomości.',
     channelElsewhere: 'Nadające radio nie ma tego kanału. Możesz czytać jego wiadomości, ale nie możesz wysyłać.',
-    noRadioHere: 'To środowisko nie ma radia do wysyłania. Wiadomości wysyła usługa Node.',
+    noCollector:
+      'Stąd nie może nadawać żadne radio: żaden kolektor, który tu dostarcza, nie nasłuchuje. Jego właściciel może na to pozwolić przez COLLECTOR_DOWNLINK.',
     readOnlyDraft: 'Nie masz teraz uprawnień do wysyłania wiadomości. Twój tekst pozostaje w tej karcie.',
     log: 'Wiadomości, najnowsze na końcu',
   },
@@ -2206,8 +2223,6 @@ export const words: Translations = {
     ask: 'Nowy traceroute',
     askHelp:
       'Radio wysyła najwyżej jeden traceroute co 30 sekund, aby zostawić czas antenowy innym; kolejne czekają. Odpowiedź może zająć minutę albo nigdy nie nadejść.',
-    noRadioHere:
-      'To środowisko nie ma radia do wysyłania traceroute’ów. Traceroute’y dostarczone przez kolektory są poniżej.',
     target: 'Węzeł',
     showWay: 'Pokaż trasę na mapie',
     showOnMap: 'Pokaż traceroute na mapie',
@@ -2243,6 +2258,8 @@ export const words: Translations = {
     askedBy: (name) => `na żądanie: ${name}`,
     signals: { good: 'dobry sygnał', fair: 'średni sygnał', weak: 'słaby sygnał', unknown: 'sygnał nieznany' },
     state: {
+      waiting: 'czeka na kolektor',
+      taken: 'przyjęte przez kolektor',
       queued: 'czeka na radio',
       sent: 'wysłany',
       relayed: 'w drodze',
@@ -2251,6 +2268,8 @@ export const words: Translations = {
       unknown: 'brak odpowiedzi',
     },
     stateHelp: {
+      waiting: 'Czeka, aż przyjmie ją kolektor przy radiu.',
+      taken: 'Ma ją kolektor przy radiu i jeszcze nie zgłosił wysłania.',
       queued: 'Czeka na swoją kolej w radiu.',
       sent: 'Radio go wysłało i czeka na odpowiedź.',
       relayed: 'Przekazał go inny węzeł. Radio czeka na odpowiedź.',
@@ -2459,6 +2478,7 @@ export const words: Translations = {
   actions: { read: 'odczyt', write: 'zapis' },
   scopes: {
     ingest: 'Dostarczanie tego, co słyszy kolektor',
+    radio: 'Wysyłanie przez radia kolektora',
     backup: 'Tworzenie i pobieranie kopii zapasowych',
     metrics: 'Odczyt metryk',
   },
@@ -2994,6 +3014,7 @@ export const words: Translations = {
     finding_muted: 'Wyciszono ustalenie albo znów je pokazano',
     node_updated: 'Zmieniono węzeł',
     node_deleted: 'Zapomniano węzeł',
+    downlink_refused: 'Odmówiono wysłania dla innej usługi',
     radio_claim_ended: 'Kolektor nie mówi już w imieniu węzła',
     message_sent: 'Wysłano wiadomość',
     configuration_updated: 'Zmieniono konfigurację radia',

@@ -442,6 +442,7 @@ export const words: Translations = {
     radios: 'Rádios',
     noRadioHere: 'Os rádios se conectam a um serviço Node, que entrega aqui os pacotes recebidos.',
     delivered: 'entregue por um coletor',
+    commanded: 'o coletor aceita pedidos de envio',
     lastPacket: 'último pacote',
     notLately: 'nada recentemente',
     since: (time) => (time === NOW ? 'agora mesmo' : `há ${time}`),
@@ -856,6 +857,8 @@ export const words: Translations = {
       host: 'Estatísticas do computador dele',
     },
     states: {
+      waiting: 'esperando pelo coletor',
+      taken: 'aceito pelo coletor',
       queued: 'aguarda o envio',
       sent: 'enviado',
       relayed: 'repetido por outro nó',
@@ -1361,6 +1364,8 @@ export const words: Translations = {
     linkTo: 'Link para esta mensagem',
     linkGone: 'A mensagem do link não foi encontrada. É mais antiga que as mensagens buscadas ou foi excluída.',
     state: {
+      waiting: 'Esperando pelo coletor',
+      taken: 'Aceita pelo coletor',
       queued: 'Esperando pelo rádio',
       sent: 'Enviada pelo rádio',
       relayed: 'Retransmitida por outro nó',
@@ -1369,6 +1374,9 @@ export const words: Translations = {
       unknown: 'Não confirmada',
     },
     directStates: {
+      waiting:
+        'Está esperando até o coletor ao lado do rádio aceitá-la. Se isso não acontecer em um minuto, ela não é enviada.',
+      taken: 'O coletor ao lado do rádio está com ela e ainda não informou que o rádio a enviou.',
       queued: 'Está esperando até o rádio aceitá-la. Os rádios aceitam um texto a cada poucos segundos.',
       sent: 'O rádio a enviou. Nenhum outro nó foi ouvido retransmitindo, e o destinatário não a confirmou.',
       relayed: 'Outro nó foi ouvido retransmitindo: ela está a caminho. O destinatário ainda não a confirmou.',
@@ -1377,6 +1385,9 @@ export const words: Translations = {
         'Nenhuma confirmação chegou em dois minutos, ou a conexão com o rádio caiu. A mensagem ainda pode ter chegado. Ela não é reenviada automaticamente.',
     },
     channelStates: {
+      waiting:
+        'Está esperando até o coletor ao lado do rádio aceitá-la. Se isso não acontecer em um minuto, ela não é enviada.',
+      taken: 'O coletor ao lado do rádio está com ela e ainda não informou que o rádio a enviou.',
       queued: 'Está esperando até o rádio aceitá-la. Os rádios aceitam um texto a cada poucos segundos.',
       sent: 'O rádio a enviou. Nenhum outro nó foi ouvido retransmitindo ainda.',
       relayed: 'Outro nó foi ouvido retransmitindo: ela está na malha. Em um canal não há outra confirmação.',
@@ -1384,6 +1395,10 @@ export const words: Translations = {
       unknown:
         'Nenhum outro nó foi ouvido retransmitindo em dois minutos, ou a conexão com o rádio caiu. Nós próximos ainda podem tê-la recebido. Ela não é reenviada automaticamente.',
     },
+    notSent: 'Não enviada',
+    unsure: 'Não se sabe se foi enviada',
+    unsureLong:
+      'O coletor a aceitou e depois parou ou perdeu a conexão. Ela pode ter sido enviada ou não. Não é enviada de novo automaticamente.',
     failedUnknown: 'Não pôde ser entregue.',
     failedOther: (reason) => `Não pôde ser entregue. Motivo dado pelo rádio: ${reason}.`,
     routingErrors: {
@@ -1405,6 +1420,9 @@ export const words: Translations = {
         'O destinatário ainda não conhece a chave deste rádio. Espere até que cada um tenha recebido as informações de nó do outro.',
       PKI_SEND_FAIL_PUBLIC_KEY:
         'O rádio ainda não conhece a chave do destinatário. Espere até ele ter recebido as informações de nó do destinatário.',
+      EXPIRED:
+        'Não foi enviada: o coletor não a aceitou em um minuto. Verifique se o coletor está funcionando e envie-a de novo.',
+      REFUSED: 'Não foi enviada: o coletor ao lado do rádio a recusou.',
       NOT_SENT: 'Não foi enviada: o serviço parou antes de o rádio aceitá-la. Envie de novo.',
       WITHDRAWN: 'Não foi enviada: a regra dela foi alterada, desativada ou excluída antes de o rádio aceitá-la.',
       RATE_LIMIT_EXCEEDED: 'Muita coisa foi enviada em pouco tempo. Tente de novo em um minuto.',
@@ -1431,7 +1449,8 @@ export const words: Translations = {
     readOnly: 'Você pode ler mensagens, mas não enviá-las.',
     channelOff: 'Este canal está desativado no rádio. Você pode ler as mensagens anteriores dele.',
     channelElsewhere: 'O rádio que envia não tem este canal. Você pode ler as mensagens dele, mas não enviar.',
-    noRadioHere: 'Este ambiente não tem rádio para enviar. Quem envia mensagens é o serviço Node.',
+    noCollector:
+      'Nenhum rádio pode enviar daqui: nenhum coletor que entrega aqui está escutando. O dono dele pode permitir isso com COLLECTOR_DOWNLINK.',
     readOnlyDraft: 'Agora você não tem permissão para enviar mensagens. Seu texto fica guardado nesta aba.',
     log: 'Mensagens, as mais novas por último',
   },
@@ -1770,8 +1789,6 @@ export const words: Translations = {
     ask: 'Novo traceroute',
     askHelp:
       'O rádio envia no máximo um traceroute a cada 30 segundos, para deixar tempo no ar para os outros; os demais esperam. Uma resposta pode levar um minuto ou nunca chegar.',
-    noRadioHere:
-      'Este ambiente não tem rádio para enviar traceroutes. Os traceroutes que os coletores entregam aparecem abaixo.',
     target: 'Nó',
     showWay: 'Mostrar a rota no mapa',
     showOnMap: 'Mostrar o traceroute no mapa',
@@ -1807,6 +1824,8 @@ export const words: Translations = {
     askedBy: (name) => `solicitado por ${name}`,
     signals: { good: 'sinal bom', fair: 'sinal médio', weak: 'sinal fraco', unknown: 'sinal desconhecido' },
     state: {
+      waiting: 'esperando pelo coletor',
+      taken: 'aceito pelo coletor',
       queued: 'esperando pelo rádio',
       sent: 'enviado',
       relayed: 'a caminho',
@@ -1815,6 +1834,8 @@ export const words: Translations = {
       unknown: 'sem resposta',
     },
     stateHelp: {
+      waiting: 'Espera até o coletor ao lado do rádio aceitá-lo.',
+      taken: 'O coletor ao lado do rádio está com ele e ainda não informou o envio.',
       queued: 'Espera a sua vez no rádio.',
       sent: 'O rádio o enviou e espera a resposta.',
       relayed: 'Outro nó o retransmitiu. O rádio espera a resposta.',
@@ -2535,6 +2556,7 @@ export const words: Translations = {
   actions: { read: 'ler', write: 'escrever' },
   scopes: {
     ingest: 'Entregar o que um coletor ouve',
+    radio: 'Enviar com os rádios de um coletor',
     backup: 'Fazer e baixar backups',
     metrics: 'Ler métricas',
   },
@@ -2958,6 +2980,7 @@ export const words: Translations = {
     finding_muted: 'Achado silenciado, ou avisado de novo',
     node_updated: 'Alterou um nó',
     node_deleted: 'Esqueceu um nó',
+    downlink_refused: 'Recusou enviar para outro serviço',
     radio_claim_ended: 'Um coletor não fala mais por um nó',
     message_sent: 'Enviou uma mensagem',
     configuration_updated: 'Alterou a configuração do rádio',

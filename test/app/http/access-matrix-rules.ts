@@ -15,7 +15,7 @@ const adminOr = (scope: 'backup' | 'metrics'): Rule => ({ kind: 'admin', scope }
 const may = (resource: Resource, action: Action): Rule => ({ kind: 'permission', resource, action })
 
 /** Bearer tokens with the scope, but never a session. */
-const tokenFor = (scope: 'ingest'): Rule => ({ kind: 'token', scope })
+const tokenFor = (scope: 'ingest' | 'radio'): Rule => ({ kind: 'token', scope })
 
 /** The access rule of each route, repeated by hand: changing a route's rule means changing it here too. */
 export const RULES: Readonly<Record<string, Rule>> = {
@@ -177,6 +177,9 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/nodes/:id/requests': may('info', 'read'),
   'POST /api/nodes/:id/requests': may('info', 'write'),
   'POST /api/ingest': tokenFor('ingest'),
+  'GET /api/ingest/commands': tokenFor('radio'),
+  'POST /api/ingest/commands/take': tokenFor('radio'),
+  'POST /api/ingest/commands/report': tokenFor('radio'),
   'GET /api/messages': may('messages', 'read'),
   'POST /api/messages': may('messages', 'write'),
   'GET /api/messages/:id/receptions': may('messages', 'read'),

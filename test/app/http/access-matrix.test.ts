@@ -17,6 +17,8 @@ const RESOURCES = ['dashboard', 'nodes', 'messages', 'settings', 'configuration'
 const all = (grant: { read: boolean; write: boolean }) => Object.fromEntries(RESOURCES.map((name) => [name, grant]))
 
 let app: TestApp
+/** Scopes that only administrators give. */
+const ONLY_ADMINS: ReadonlySet<string> = new Set(['backup', 'radio'])
 /** Tokens by owner and by scope. */
 const tokens = new Map<string, string>()
 
@@ -29,7 +31,7 @@ beforeAll(async () => {
   const temporary = await app.user('temporary', all(FULL))
   const gone = await app.user('gone', all(FULL))
   for (const scope of SCOPES) {
-    tokens.set(`only ${scope}`, await tokenOf(scope === 'backup' ? admin : writer, [scope]))
+    tokens.set(`only ${scope}`, await tokenOf(ONLY_ADMINS.has(scope) ? admin : writer, [scope]))
     tokens.set(
       `all but ${scope}`,
       await tokenOf(
@@ -43,7 +45,7 @@ beforeAll(async () => {
   app.clock.advance(86_400_000)
   const again = await app.admin()
   tokens.set('revoked', await revokedToken(again))
-  const scopes = SCOPES.filter((scope) => scope !== 'backup')
+  const scopes = SCOPES.filter((scope) => !ONLY_ADMINS.has(scope))
   tokens.set('deactivated', await tokenOf(await app.signIn('gone'), scopes))
   await again.send('DELETE', `/api/users/${gone.id}`)
   tokens.set('temporary', await tokenOf(await app.signIn('temporary'), scopes))

@@ -10,7 +10,7 @@ let token: string
 beforeAll(async () => {
   app = await createTestApp()
   admin = await app.admin()
-  const made = await admin.send('POST', '/api/tokens', { name: 'ingest', scopes: ['ingest'] })
+  const made = await admin.send('POST', '/api/tokens', { name: 'ingest', scopes: ['ingest', 'radio'] })
   expect(made.status).toBe(201)
   token = String(Object(await made.json()).token)
 })

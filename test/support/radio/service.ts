@@ -48,11 +48,16 @@ export const LORA = fromRadio({
   value: { payloadVariant: { case: 'lora', value: { hopLimit: 2, txEnabled: true } } },
 })
 
-/** The service with a radio on loopback, connected, and a user who may send. */
+/**
+ * The service with a radio on loopback, connected, and a user who may send. `content`: the database that an earlier one
+ * left.
+ */
 export async function startRadioService(
   extra: readonly Uint8Array[] = [LORA],
   env: Readonly<Record<string, string>> = {},
+  content?: Buffer,
 ): Promise<RadioService> {
+  const store = openMemoryStore(content)
   const endings: (() => unknown)[] = []
   const handshake = (nonce: number) => {
     const all = smallHandshake(nonce)
@@ -61,7 +66,6 @@ export async function startRadioService(
   const device = await startRadioDevice({ handshake })
   endings.push(() => device.stop())
   const clock = createManualClock(START)
-  const store = openMemoryStore()
   endings.push(() => store.close())
   const parsed = parseConfig({ MESHTASTIC_TCP: `127.0.0.1:${device.port}`, ...env })
   if (!parsed.ok) throw new Error(parsed.problems.join())
@@ -80,7 +84,7 @@ export async function startRadioService(
   }
   const radio = open()
   const app = await createTestApp({ store, ports: { radio, now: () => clock.now() } })
-  const sender = await app.user('sender', MAY_SEND, WHOLE_SCOPE)
+  const sender = content === undefined ? await app.user('sender', MAY_SEND, WHOLE_SCOPE) : await app.signIn('sender')
   await until(() => expect(radio.links()[0]?.state).toBe('connected'))
   clock.advance(100)
   await until(() => expect(store.sqlite.prepare('select count(*) n from channels').get()).toStrictEqual({ n: 1 }))

@@ -36,7 +36,7 @@ function sharesOf({ viewer, ip, config }: Ctx, path: string): Share[] {
   if (path === LOGOUT) return []
   const most = config.WRITE_BURST
   const everyMs = 60_000 / config.WRITES_PER_MINUTE
-  if (viewer?.credential.kind === 'token' && path === '/api/ingest') {
+  if (viewer?.credential.kind === 'token' && path.startsWith('/api/ingest')) {
     return [{ key: `deliveries:token:${viewer.credential.tokenId}`, size: DELIVERIES }]
   }
   const shares: Share[] = []

@@ -8,6 +8,9 @@ export type PacketKey = { readonly nodeNum: number; readonly packetId: number }
 
 const value = sql.placeholder
 
+/** Of a radio that a collector has, only the collector knows. */
+const IS_OURS = sql.raw("coalesce((select s.kind from sources s where s.id = source_id), '') <> 'ingest'")
+
 const queries = prepareOnce((db) => ({
   message: db
     .select({
@@ -83,7 +86,7 @@ const queries = prepareOnce((db) => ({
       routingError: sql`iif(delivery_state = 'queued', ${NOT_SENT}, ${messages.routingError})`,
     })
     // In the wording of the index `messages_unfinished`; with bound values SQLite would not use it.
-    .where(and(eq(messages.direction, 'out'), sql`delivery_state in ('queued', 'sent')`))
+    .where(and(eq(messages.direction, 'out'), sql`delivery_state in ('queued', 'sent')`, IS_OURS))
     .prepare(),
   loseTraceroutes: db
     .update(traceroutes)
@@ -91,7 +94,7 @@ const queries = prepareOnce((db) => ({
       state: sql`iif(state = 'queued', 'failed', 'unknown')`,
       routingError: sql`iif(state = 'queued', ${NOT_SENT}, ${traceroutes.routingError})`,
     })
-    .where(inArray(traceroutes.state, ['queued', 'sent']))
+    .where(and(inArray(traceroutes.state, ['queued', 'sent']), IS_OURS))
     .prepare(),
   loseRequests: db
     .update(nodeRequests)
@@ -99,7 +102,7 @@ const queries = prepareOnce((db) => ({
       state: sql`iif(state = 'queued', 'failed', 'unknown')`,
       routingError: sql`iif(state = 'queued', ${NOT_SENT}, ${nodeRequests.routingError})`,
     })
-    .where(inArray(nodeRequests.state, ['queued', 'sent']))
+    .where(and(inArray(nodeRequests.state, ['queued', 'sent']), IS_OURS))
     .prepare(),
 }))
 

@@ -19,6 +19,8 @@ export type DeliveryEvent =
   | { readonly type: 'not-sent' }
   /** It was never passed to the radio either, because its rule was changed. */
   | { readonly type: 'withdrawn' }
+  /** It was never passed to the radio either, because the service that asked for it set a time. */
+  | { readonly type: 'expired' }
   /** Nothing was heard for too long, or the link broke: the result stays unknown. */
   | { readonly type: 'lost' }
 
@@ -27,6 +29,12 @@ export const NOT_SENT = 'NOT_SENT'
 
 /** Error of a packet that was withdrawn before a radio had it. */
 export const WITHDRAWN = 'WITHDRAWN'
+
+/** Error of a packet that no radio had in the time that another service gave for it. */
+export const EXPIRED = 'EXPIRED'
+
+/** Error of a packet that a collector took, and that may have been sent: it did not say more, or was stopped. */
+export const UNREPORTED = 'UNREPORTED'
 
 export type Delivery = {
   readonly state: DeliveryState
@@ -37,10 +45,16 @@ export type Delivery = {
 }
 
 /** The rank of each state; a packet never returns to a lower rank. */
-const RANKS = { queued: 0, sent: 1, unknown: 2, failed: 3, relayed: 4, delivered: 5 } as const satisfies Record<
-  DeliveryState,
-  number
->
+const RANKS = {
+  waiting: 0,
+  taken: 0,
+  queued: 0,
+  sent: 1,
+  unknown: 2,
+  failed: 3,
+  relayed: 4,
+  delivered: 5,
+} as const satisfies Record<DeliveryState, number>
 
 /**
  * The state of a packet after an event. A better outcome replaces a worse one, so a late acknowledgement undoes a
@@ -84,6 +98,8 @@ function outcomeOf(event: Exclude<DeliveryEvent, { type: 'requeued' }>, to: numb
       return { state: 'failed', error: 'NO_INTERFACE' }
     case 'withdrawn':
       return { state: 'failed', error: WITHDRAWN }
+    case 'expired':
+      return { state: 'failed', error: EXPIRED }
     case 'lost':
       return { state: 'unknown', error: null }
     default:

@@ -58,7 +58,12 @@ export const messageSchema = z
     deliveryState: z.enum(DELIVERY_STATES).nullable(),
     routingError: z.string().nullable(),
     notice: z.string().optional().describe("Text of the sending radio's notification about it"),
-    sentBy: z.string().nullable().describe('Username of the sender, or automation:<name>; null for received messages'),
+    sentBy: z
+      .string()
+      .nullable()
+      .describe(
+        'Username of the sender, automation:<name>, or downlink:<name> for a user of the service that this one delivers to; null for received messages',
+      ),
     radio: z
       .string()
       .nullable()

@@ -50,6 +50,20 @@ export type Reservation = {
   readonly radio?: string | null
   /** A rule has a share of the places, and its packets are sent after those of users; null: a user sends. */
   readonly rule?: RuleMark | null
+  /** Another service asked for it: it has a share of the places, and its packet has this id. */
+  readonly command?: GivenCommand | null
+}
+
+/** What the service to which this one delivers asked for. */
+export type GivenCommand = {
+  readonly packetId: number
+  /** Host and port of that service, and who asked there. */
+  readonly service: string
+  readonly askedBy: string
+  /** Whether it is too late to send it. */
+  isOver(): boolean
+  /** Called when something has become of the packet. */
+  onDelivery(): void
 }
 
 /** A place in the sending queue of a radio, until `send` or `release`. */
@@ -95,6 +109,8 @@ export interface Radio {
   reserve(kind: OutgoingKind, asked?: Reservation): Outgoing
   /** Withdraws packets of the rules for which this returns true, unless a radio already has them. */
   withdraw(isStale: (rule: RuleMark) => boolean): void
+  /** Withdraws a packet that another service asked for, unless a radio already has it. Absent: not possible here. */
+  expire?(packetId: number): void
   /**
    * Deletes a node from the memory of the connected radios, except the radio that is the node itself. Absent: not
    * possible here.

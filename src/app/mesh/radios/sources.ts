@@ -1,6 +1,7 @@
 import { desc, eq, max } from 'drizzle-orm'
-import { apiTokens, packets, sources, users } from '../../../db/schema.ts'
+import { apiTokens, packets, radioListeners, sources, users } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
+import { isListeningAt, readKinds } from './listener.ts'
 
 export const MAX_SOURCES = 50
 /** The number of packets that are searched for each source's latest one: pages poll, and D1 charges each row. */
@@ -24,10 +25,13 @@ const queries = prepareOnce((db) => {
         tokenId: apiTokens.id,
         tokenName: apiTokens.name,
         owner: users.username,
+        listensTo: radioListeners.kinds,
+        listenedAt: radioListeners.listenedAt,
       })
       .from(sources)
       .leftJoin(apiTokens, eq(apiTokens.id, sources.tokenId))
       .leftJoin(users, eq(users.id, apiTokens.userId))
+      .leftJoin(radioListeners, eq(radioListeners.sourceId, sources.id))
       .orderBy(desc(sources.id))
       .limit(MAX_SOURCES)
       .prepare(),
@@ -41,15 +45,21 @@ const queries = prepareOnce((db) => {
 
 /**
  * Where packets came from, the latest source first, with the time of the latest packet (Unix milliseconds). `token`: the
- * one that delivers a collector's source; null for others, and for all unless `withTokens`.
+ * one that delivers a collector's source; null for others, and for all unless `withTokens`. `sends`: what its collector
+ * listens for at `now`.
  */
-export async function listSources(store: Store, { withTokens }: { readonly withTokens: boolean }) {
+export async function listSources(
+  store: Store,
+  { withTokens, now = null }: { readonly withTokens: boolean; readonly now?: number | null },
+) {
   const known = await queries(store).sources.all()
   const receipts = known.length === 0 ? [] : await queries(store).receipts.all()
   const lastOf = new Map(receipts.map(({ sourceId, at }) => [sourceId, at]))
-  return known.map(({ id, tokenId, tokenName, owner, ...source }) => {
+  return known.map(({ id, tokenId, tokenName, owner, listensTo, listenedAt, ...source }) => {
+    const isListening = now !== null && listenedAt !== null && isListeningAt(listenedAt, now)
+    const sends = isListening && tokenId !== null ? readKinds(listensTo ?? '[]') : []
     const isNamed = withTokens && tokenId !== null && tokenName !== null && owner !== null
     const token = isNamed ? { id: tokenId, name: tokenName, owner } : null
-    return { ...source, lastReceivedAt: lastOf.get(id) ?? null, token }
+    return { ...source, lastReceivedAt: lastOf.get(id) ?? null, token, sends }
   })
 }

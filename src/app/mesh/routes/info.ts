@@ -10,6 +10,7 @@ import { shared } from '../../accounts/access/shared.ts'
 import { seesNodes, type View, WHOLE_VIEW } from '../../accounts/access/visible.ts'
 import { LATEST_PACKETS, listSources, MAX_SOURCES } from '../radios/sources.ts'
 import { LINK_KINDS, SOURCE_KINDS } from '../../../shared/mesh/link-kinds.ts'
+import { DOWNLINK_KINDS } from '../../../shared/mesh/downlink.ts'
 import { nodeNumField, timeField } from '../../http/fields.ts'
 
 const radioSchema = z
@@ -69,6 +70,9 @@ const sourceSchema = z
       .object({ id: z.int(), name: z.string(), owner: z.string() })
       .nullable()
       .describe("The API token that delivers a collector's source; only administrators see it"),
+    sends: z
+      .array(z.enum(DOWNLINK_KINDS))
+      .describe('What the radio of a collector sends for this service; empty: its collector does not listen now'),
   })
   .describe('A radio, a broker, or a source that a collector delivers')
 const infoSchema = z
@@ -97,13 +101,13 @@ export const infoRoutes = new Hono<AppEnv>().get(
   requirePermission('info', 'read'),
   answers('The radios, their links, and the sources of packets', { 200: infoSchema }),
   async (c) => {
-    const { radio, store, version, clockWatch, viewer } = c.var.ctx
+    const { radio, store, version, clockWatch, viewer, now } = c.var.ctx
     const clock = clockWatch?.state()
     return c.json({
       version,
       ...describeLinks(radio?.links() ?? [], viewer.view),
       collector: describeCollector(radio?.collector() ?? null),
-      sources: (await listSources(store, { withTokens: viewer.user.isAdmin })).map((source) =>
+      sources: (await listSources(store, { withTokens: viewer.user.isAdmin, now: now() })).map((source) =>
         seesNodes(viewer.view, [source.localNodeNum])
           ? source
           : { ...source, localNodeNum: null, firmwareVersion: null },

@@ -12,9 +12,14 @@ import type { Reader, SignedInCtx } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { seenNode } from '../nodes/seen.ts'
+import { demandPlace, newPacketId, writeCommand } from '../downlink/commands.ts'
+import { findCollector } from '../downlink/listening.ts'
+import type { Collector } from '../radios/listener.ts'
+import { announceNodes } from '../live/details.ts'
+import type { PacketKey } from '../messages/delivery-records.ts'
 import { chooseRadio, requireSender } from '../radios/choose-radio.ts'
 import type { Outgoing, OutgoingKind } from '../radios/radio.ts'
-import { nameSender, radioName } from './send.ts'
+import { nameSender, noteCommand, radioName, type SendCtx } from './send.ts'
 
 /** The primary channel of a radio, on which our requests are sent. */
 const CHANNEL = 0
@@ -85,14 +90,21 @@ const queries = prepareOnce((db) => ({
  */
 export async function requestFromNode(ctx: SignedInCtx, nodeNum: number, asked: NewRequest): Promise<NodeRequest> {
   const { nodeNum: to } = await seenNode(ctx, nodeNum)
-  const { radio } = ctx
-  if (radio === null) throw new AppError('unsupported_on_this_runtime')
   if (!canWriteChannel(ctx.viewer.view, CHANNEL)) {
     throw new AppError('forbidden', 'You may not send on the primary channel')
   }
+  return requestFor(ctx, to, asked)
+}
+
+/** The same for somebody whose rights were checked, or for another service. */
+export async function requestFor(ctx: SendCtx, to: number, asked: NewRequest): Promise<NodeRequest> {
+  const collector = await findCollector(ctx, 'request', { radio: asked.radio, to, channel: CHANNEL })
+  if (collector !== null) return storeAndCommand(ctx, to, asked.kind, collector)
+  const { radio, command = null } = ctx
+  if (radio === null) throw new AppError('unsupported_on_this_runtime')
   if (asked.radio !== undefined) requireSender(radio, asked.radio)
   const chosen = asked.radio ?? (await chooseRadio(ctx, { to, channel: CHANNEL, replyId: null }))
-  const outgoing = radio.reserve(paceOf(asked.kind), { radio: chosen })
+  const outgoing = radio.reserve(paceOf(asked.kind), { radio: chosen, command })
   try {
     return await storeAndAsk(ctx, to, asked.kind, outgoing)
   } finally {
@@ -111,31 +123,65 @@ function paceOf(kind: RequestKind): OutgoingKind {
   return kind === 'position' || kind === 'node-info' ? kind : 'telemetry'
 }
 
-async function storeAndAsk(ctx: SignedInCtx, to: number, kind: RequestKind, outgoing: Outgoing): Promise<NodeRequest> {
+async function storeAndAsk(ctx: SendCtx, to: number, kind: RequestKind, outgoing: Outgoing): Promise<NodeRequest> {
   const { source, nodeNum, packetId, hopLimit } = outgoing
   if (to === nodeNum) throw new AppError('invalid_request', "The node must not be the radio's own")
   const way = { to, channel: CHANNEL, id: packetId, hopLimit, wantAck: hopLimit > 0 }
   const packet = encodeRequest(way, kind, { now: ctx.now(), user: ctx.radio?.ownUser?.(source) ?? null })
   if (packet === null) throw new AppError('radio_unavailable', 'The radio has not said its names yet')
-  const { store } = ctx
-  const trim: Statement = bind(queries(store).trim, {})
-  await store.atomic([
-    store.db.insert(nodeRequests).values({
-      sourceId: sql`(select id from sources where name = ${source})`,
-      kind,
-      requestId: packetId,
-      fromNodeNum: nodeNum,
-      toNodeNum: to,
-      timestamp: ctx.now(),
-      state: 'queued',
-      requestedBy: nameSender(ctx, null) ?? '',
-    }),
-    trim,
-    audit(ctx, 'message_sent', { kind, packetId, to }),
+  await ctx.store.atomic([
+    insertRequest(ctx, to, kind, outgoing, 'queued'),
+    bind(queries(ctx.store).trim, {}),
+    audit(ctx, 'message_sent', { kind, packetId, to, ...noteCommand(ctx) }),
   ])
-  const row = await queries(store).byRequest.get({ nodeNum, packetId })
-  if (row === undefined) throw new Error('the request that was stored is gone')
+  const stored = await readRequest(ctx, { nodeNum, packetId })
   outgoing.send(packet)
+  return stored
+}
+
+/** Asks a collector to send it. */
+async function storeAndCommand(
+  ctx: SendCtx,
+  to: number,
+  request: RequestKind,
+  collector: Collector,
+): Promise<NodeRequest> {
+  await demandPlace(ctx, collector)
+  const { nodeNum, source } = collector
+  const packetId = newPacketId()
+  const askedBy = nameSender(ctx, null) ?? ''
+  await ctx.store.atomic([
+    insertRequest(ctx, to, request, { source, nodeNum, packetId }, 'waiting'),
+    bind(queries(ctx.store).trim, {}),
+    writeCommand(ctx, collector, { kind: 'request', content: { to, request }, packetId, askedBy }),
+    audit(ctx, 'message_sent', { kind: request, packetId, to, radio: source }),
+  ])
+  await announceNodes(ctx, [to])
+  return readRequest(ctx, { nodeNum, packetId })
+}
+
+function insertRequest(
+  ctx: SendCtx,
+  to: number,
+  kind: RequestKind,
+  { source, nodeNum, packetId }: Pick<Outgoing, 'source' | 'nodeNum' | 'packetId'>,
+  state: 'queued' | 'waiting',
+): Statement {
+  return ctx.store.db.insert(nodeRequests).values({
+    sourceId: sql`(select id from sources where name = ${source})`,
+    kind,
+    requestId: packetId,
+    fromNodeNum: nodeNum,
+    toNodeNum: to,
+    timestamp: ctx.now(),
+    state,
+    requestedBy: nameSender(ctx, null) ?? '',
+  })
+}
+
+async function readRequest({ store }: SendCtx, key: PacketKey): Promise<NodeRequest> {
+  const row = await queries(store).byRequest.get(key)
+  if (row === undefined) throw new Error('the request that was stored is gone')
   return publicRequest(row)
 }
 

@@ -1,4 +1,8 @@
-import type { Outgoing, RuleMark } from '../radios/radio.ts'
+import type { GivenCommand, Outgoing, RuleMark } from '../radios/radio.ts'
+import type { PacketKey } from '../messages/delivery-records.ts'
+import { demandPlace, newPacketId, writeCommand } from '../downlink/commands.ts'
+import { findCollector } from '../downlink/listening.ts'
+import type { Collector } from '../radios/listener.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { messages } from '../../../db/schema.ts'
@@ -68,7 +72,11 @@ export const newMessageSchema = z
 export type NewMessage = z.infer<typeof newMessageSchema>
 
 /** What sending needs from a request. Without a viewer, the service itself is the sender. */
-export type SendCtx = AuditContext & Pick<Ctx, 'radio' | 'events'>
+export type SendCtx = AuditContext &
+  Pick<Ctx, 'radio' | 'events'> & {
+    /** Another service asked for it. */
+    readonly command?: GivenCommand
+  }
 
 /** The rule on whose behalf the service sends. */
 export type Automatic = RuleMark & {
@@ -114,12 +122,15 @@ export async function sendMessage(
       },
     )
   }
-  if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
   refuseUnwritable(ctx, message)
   const { radio } = ctx
   return createOnce(ctx, keyed, {
     async create(remember) {
-      const outgoing = radio.reserve('text', { radio: await findRadio(ctx, message), rule: automatic })
+      const collector = automatic === null ? await findCollector(ctx, 'text', message) : null
+      if (collector !== null) return storeAndCommand(ctx, message, collector, remember)
+      if (radio === null) throw new AppError('unsupported_on_this_runtime')
+      const { command = null } = ctx
+      const outgoing = radio.reserve('text', { radio: await findRadio(ctx, message), rule: automatic, command })
       try {
         await refuseStale(automatic)
         const slot = await findChannelIndex(ctx, outgoing, message)
@@ -169,8 +180,43 @@ export async function refuseStale(automatic: Automatic | null): Promise<void> {
 }
 
 /** The sender as stored in a row; no username contains a colon. */
-export function nameSender({ viewer }: SendCtx, automatic: Automatic | null): string | null {
+export function nameSender({ viewer, command }: SendCtx, automatic: Automatic | null): string | null {
+  if (command !== undefined) return `downlink:${command.askedBy}`
   return automatic === null ? (viewer?.user.username ?? SYSTEM.username) : `automation:${automatic.name}`
+}
+
+/** For the audit log: who asked for it at which service. */
+export function noteCommand({ command }: Pick<SendCtx, 'command'>): object {
+  return command === undefined ? {} : { askedBy: command.askedBy, service: command.service }
+}
+
+/** Asks a collector to send it. */
+async function storeAndCommand(
+  ctx: SendCtx,
+  message: NewMessage,
+  collector: Collector & { readonly slot: number },
+  remember: Remember,
+): Promise<Message> {
+  await demandPlace(ctx, collector)
+  const { text, to, channel, replyId = null, emoji, hopLimit = null } = message
+  const { nodeNum, source, slot } = collector
+  const packetId = newPacketId()
+  const askedBy = nameSender(ctx, null) ?? ''
+  const content = { text, to, slot, replyId, emoji, wantAck: (message.wantAck ?? true) && hopLimit !== 0, hopLimit }
+  await ctx.store.atomic([
+    insertMessage(ctx, message, { source, nodeNum, packetId }, { sentBy: askedBy, state: 'waiting' }),
+    writeCommand(ctx, collector, { kind: 'text', content, packetId, askedBy }),
+    audit(ctx, 'message_sent', { packetId, to, channel, bytes: countTextBytes(text), radio: source }),
+    ...remember(sql`(select id from messages where from_node_num = ${nodeNum} and packet_id = ${packetId})`),
+  ])
+  return readAndTell(ctx, { nodeNum, packetId })
+}
+
+async function readAndTell(ctx: SendCtx, key: PacketKey): Promise<Message> {
+  const [row] = await rawRows<RawMessage>(queries(ctx.store).byPacket, key)
+  if (row === undefined) throw new Error('the stored message no longer exists')
+  ctx.events?.publish([await readSent(ctx.store, key)])
+  return publicMessage(row)
 }
 
 async function storeAndSend(
@@ -185,13 +231,14 @@ async function storeAndSend(
   const wantAck = (message.wantAck ?? true) && hopLimit > 0
   const packet = encodeText({ to, channel: slot, id: packetId, hopLimit, wantAck, text, replyId, isEmoji: emoji })
   await ctx.store.atomic([
-    insertMessage(ctx, message, outgoing, nameSender(ctx, automatic)),
+    insertMessage(ctx, message, outgoing, { sentBy: nameSender(ctx, automatic), state: 'queued' }),
     audit(ctx, 'message_sent', {
       packetId,
       to,
       channel,
       bytes: countTextBytes(text),
       ...(automatic === null ? {} : { automation: automatic.automationId }),
+      ...noteCommand(ctx),
     }),
     ...remember(sql`(select id from messages where from_node_num = ${nodeNum} and packet_id = ${packetId})`),
   ])
@@ -205,8 +252,8 @@ async function storeAndSend(
 function insertMessage(
   ctx: SendCtx,
   message: NewMessage,
-  { source, nodeNum, packetId }: Outgoing,
-  sentBy: string | null,
+  { source, nodeNum, packetId }: Pick<Outgoing, 'source' | 'nodeNum' | 'packetId'>,
+  { sentBy, state }: { readonly sentBy: string | null; readonly state: 'queued' | 'waiting' },
 ): Statement {
   const { text, to, channel, replyId = null, emoji } = message
   return ctx.store.db.insert(messages).values({
@@ -220,7 +267,7 @@ function insertMessage(
     emoji,
     timestamp: ctx.now(),
     direction: 'out',
-    deliveryState: 'queued',
+    deliveryState: state,
     sentBy,
   })
 }

@@ -235,6 +235,9 @@ export const texts: Translation = {
   'The planet archive sent other bytes than those it was asked for':
     'Das Planeten-Archiv hat andere Bytes geschickt als die angeforderten',
   'The radio did not report its section {section}': 'Das Funkgerät hat seinen Abschnitt {section} nicht gemeldet',
+  'The collector of the radio does not allow this': 'Der Sammler des Funkgeräts erlaubt das nicht',
+  'The collector of the radio is not listening for what to send':
+    'Der Sammler des Funkgeräts nimmt gerade keine Sendeaufträge an',
   'The radio is not connected: {reason}': 'Das Funkgerät ist nicht verbunden: {reason}',
   'The rule was changed meanwhile; read it again': 'Die Regel wurde inzwischen geändert; lesen Sie sie neu',
   'The section has changed since it was read': 'Der Abschnitt hat sich geändert, seit er gelesen wurde',

@@ -228,6 +228,9 @@ export const texts: Translation = {
   'The planet archive sent other bytes than those it was asked for':
     'El archivo del planeta envió bytes distintos de los pedidos',
   'The radio did not report its section {section}': 'La radio no informó de su sección {section}',
+  'The collector of the radio does not allow this': 'El recolector de la radio no lo permite',
+  'The collector of the radio is not listening for what to send':
+    'El recolector de la radio no está aceptando encargos de envío',
   'The radio is not connected: {reason}': 'La radio no está conectada: {reason}',
   'The rule was changed meanwhile; read it again': 'La regla cambió entretanto; vuelva a leerla',
   'The section has changed since it was read': 'La sección ha cambiado desde que se leyó',

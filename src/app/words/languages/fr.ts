@@ -233,6 +233,9 @@ export const texts: Translation = {
   'The planet archive sent other bytes than those it was asked for':
     'L’archive de la planète a envoyé d’autres octets que ceux demandés',
   'The radio did not report its section {section}': 'La radio n’a pas communiqué sa section {section}',
+  'The collector of the radio does not allow this': 'Le collecteur de la radio ne le permet pas',
+  'The collector of the radio is not listening for what to send':
+    'Le collecteur de la radio n’accepte pas de demandes d’envoi en ce moment',
   'The radio is not connected: {reason}': 'La radio n’est pas connectée : {reason}',
   'The rule was changed meanwhile; read it again': 'La règle a été modifiée entre-temps ; relisez-la',
   'The section has changed since it was read': 'La section a changé depuis sa lecture',

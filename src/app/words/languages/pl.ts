@@ -225,6 +225,8 @@ export const texts: Translation = {
   'The planet archive sent other bytes than those it was asked for':
     'Archiwum planety przysłało inne bajty niż te, o które poproszono',
   'The radio did not report its section {section}': 'Radio nie podało swojej sekcji {section}',
+  'The collector of the radio does not allow this': 'Kolektor radia na to nie pozwala',
+  'The collector of the radio is not listening for what to send': 'Kolektor radia nie przyjmuje teraz zleceń wysłania',
   'The radio is not connected: {reason}': 'Radio nie jest połączone: {reason}',
   'The rule was changed meanwhile; read it again': 'Regułę zmieniono w międzyczasie; odczytaj ją ponownie',
   'The section has changed since it was read': 'Sekcja zmieniła się od czasu odczytu',

@@ -229,6 +229,9 @@ export const texts: Translation = {
   'The planet archive sent other bytes than those it was asked for':
     'O arquivo do planeta enviou bytes diferentes dos pedidos',
   'The radio did not report its section {section}': 'O rádio não informou sua seção {section}',
+  'The collector of the radio does not allow this': 'O coletor do rádio não permite isso',
+  'The collector of the radio is not listening for what to send':
+    'O coletor do rádio não está aceitando pedidos de envio agora',
   'The radio is not connected: {reason}': 'O rádio não está conectado: {reason}',
   'The rule was changed meanwhile; read it again': 'A regra foi alterada nesse meio-tempo; leia-a novamente',
   'The section has changed since it was read': 'A seção mudou desde que foi lida',

@@ -73,6 +73,8 @@ export type SendQueue = {
   release(rule: RuleMark | null, app?: number | null): void
   /** Withdraws the waiting position of an app, because a newer one follows. */
   withdrawPosition(app: number): void
+  /** Withdraws a packet of an app that still waits. */
+  expire(packetId: number): void
   /** Fills a reserved place. `packetId` is the one in `message`, an encoded ToRadio. */
   push(entry: Entry): void
   /** The number of places taken. */
@@ -181,6 +183,11 @@ export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueue
       if (lateMs > 0 && lateMs <= TAKEN_MS) lastSentAt.set(kind, now)
     }
   }
+  const drop = (old: Entry | undefined, type: 'withdrawn' | 'expired') => {
+    if (old === undefined || old === handing) return
+    entries.splice(entries.indexOf(old), 1)
+    onDelivery(old.packetId, { type })
+  }
   const abandon = () => {
     for (const { packetId } of entries.splice(0)) onDelivery(packetId, { type: 'not-sent' })
   }
@@ -195,10 +202,16 @@ export function createSendQueue({ clock, send, handOver, onDelivery }: SendQueue
       for (const { packetId } of stale) onDelivery(packetId, { type: 'withdrawn' })
     },
     withdrawPosition(app) {
-      const old = entries.find((entry) => entry.app === app && entry.kind === 'position')
-      if (old === undefined || old === handing) return
-      entries.splice(entries.indexOf(old), 1)
-      onDelivery(old.packetId, { type: 'withdrawn' })
+      drop(
+        entries.find((entry) => entry.app === app && entry.kind === 'position'),
+        'withdrawn',
+      )
+    },
+    expire(packetId) {
+      drop(
+        entries.find((entry) => typeof entry.app === 'number' && entry.packetId === packetId),
+        'expired',
+      )
     },
     reserve(rule, app = null) {
       if (isFull({ rule, app })) return false

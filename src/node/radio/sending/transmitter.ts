@@ -40,6 +40,8 @@ export type AppPacket = {
   readonly packetId: number
   /** What becomes of the packet, in order, until the link changes to another radio. */
   readonly onDelivery: (event: DeliveryEvent) => void
+  /** Whether it is too late to send it. */
+  readonly isOver?: () => boolean
 }
 
 /** The sending half of a link. */
@@ -55,6 +57,8 @@ export type Transmitter = {
    * Withdraws packets of the rules for which this returns true, whether they are queued or only have a reserved place.
    */
   withdraw(isStale: (rule: RuleMark) => boolean): void
+  /** Withdraws the waiting packet of an app. */
+  expire(packetId: number): void
   /** Null: the radio did not report it. */
   lora(): LoraSettings | null
   /** Processes the radio's events. */
@@ -67,7 +71,14 @@ export type Transmitter = {
 }
 
 /** After these nothing more is told about a packet. */
-const ENDINGS: ReadonlySet<DeliveryEvent['type']> = new Set(['routing', 'refused', 'not-sent', 'withdrawn', 'lost'])
+const ENDINGS: ReadonlySet<DeliveryEvent['type']> = new Set([
+  'routing',
+  'refused',
+  'not-sent',
+  'withdrawn',
+  'expired',
+  'lost',
+])
 
 /** A place that is not filled yet. */
 type OpenPlace = { readonly rule: RuleMark | null; isStale: boolean }
@@ -134,7 +145,7 @@ export function createTransmitter({
     const once = (act: () => void) => {
       if (open.delete(place)) act()
     }
-    const giveBack = (type: 'not-sent' | 'withdrawn') => {
+    const giveBack = (type: 'not-sent' | 'withdrawn' | 'expired') => {
       queue.release(rule, app)
       report(nodeNum, packetId, { type })
     }
@@ -146,6 +157,7 @@ export function createTransmitter({
       send: (message) =>
         once(() => {
           if (place.isStale) return giveBack('withdrawn')
+          if (packet?.isOver?.() === true) return giveBack('expired')
           if (isStopped || nodeNum !== servedNum) return giveBack('not-sent')
           queue.push({ packetId, kind, message, rule, app })
         }),
@@ -164,6 +176,7 @@ export function createTransmitter({
       for (const place of open) place.isStale ||= place.rule !== null && isStale(place.rule)
       queue.withdraw(isStale)
     },
+    expire: queue.expire,
     reserve: (kind, rule) => reserve(kind, rule, null),
     reserveForApp: (packet) => reserve(packet.kind, null, packet),
     lora: () => lora,

@@ -13,7 +13,7 @@ import { newKey, sendText } from './sending.ts'
 import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
 
 /** Why nothing can be sent: words of `t.messages`. */
-export type Obstacle = 'readOnly' | 'noRadioHere' | 'channelOff' | 'channelElsewhere' | null
+export type Obstacle = 'readOnly' | 'noCollector' | 'channelOff' | 'channelElsewhere' | null
 
 type Props = {
   channel: number

@@ -36,6 +36,7 @@ export function MessageDetails({ message }: { message: Message }) {
 function explainDelivery({ deliveryState, routingError, toNodeNum }: Message): string {
   const isDirect = toNodeNum !== BROADCAST
   const state = deliveryState ?? 'unknown'
+  if (state === 'unknown' && routingError !== null) return t.messages.unsureLong
   if (state !== 'failed') return (isDirect ? t.messages.directStates : t.messages.channelStates)[state]
   const reasons: Readonly<Record<string, string>> = t.messages.routingErrors
   if (routingError === null) return t.messages.failedUnknown

@@ -207,6 +207,8 @@ function About({ message }: { message: Message }) {
 }
 
 const DELIVERY_ICONS = {
+  waiting: 'clock',
+  taken: 'clock',
   queued: 'clock',
   sent: 'check',
   relayed: 'checks',
@@ -215,12 +217,21 @@ const DELIVERY_ICONS = {
   unknown: 'clock',
 } as const satisfies Record<NonNullable<Message['deliveryState']>, IconName>
 
-function Delivery({ message: { deliveryState } }: { message: Message }) {
+/** Errors of packets that no radio ever had. */
+const NOT_SENT: ReadonlySet<string | null> = new Set(['NOT_SENT', 'EXPIRED', 'REFUSED'])
+
+function stateName({ deliveryState, routingError }: Message): string {
   const state = deliveryState ?? 'unknown'
+  if (state === 'failed' && NOT_SENT.has(routingError)) return t.messages.notSent
+  return state === 'unknown' && routingError !== null ? t.messages.unsure : t.messages.state[state]
+}
+
+function Delivery({ message }: { message: Message }) {
+  const state = message.deliveryState ?? 'unknown'
   return (
     <span class={`delivery ${state}`}>
       <Icon name={DELIVERY_ICONS[state]} />
-      {t.messages.state[state]}
+      {stateName(message)}
     </span>
   )
 }

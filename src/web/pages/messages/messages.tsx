@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import { type Channels, useChannels } from '../../state/messages/channels.ts'
 import { isSearch, useConversation, type Wanted } from '../../state/messages/conversation.ts'
 import { isInRadio, type Message, nameOfId, useNames } from '../../state/mesh/nodes.ts'
+import { maySend } from '../../state/mesh/links.ts'
 import { muted, setMuted } from '../../state/messages/inbox.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Failure } from '../../parts/notice.tsx'
@@ -13,7 +14,7 @@ import { SearchFilters } from './search-filters.tsx'
 import './messages.css'
 import { href, place, queryNode } from '../../router.ts'
 import { readRange } from '../../state/range.ts'
-import { can, has, isAnonymous } from '../../state/session.ts'
+import { can, isAnonymous } from '../../state/session.ts'
 import { t } from '../../strings.ts'
 import { Composer, type Obstacle } from './composer.tsx'
 import { Conversations } from './conversations.tsx'
@@ -100,13 +101,13 @@ function channelTitle({ channel }: Wanted, channels: Channels): string {
 }
 
 function mayWrite(): boolean {
-  return can('messages', 'write') && has('radio')
+  return can('messages', 'write') && maySend('texts')
 }
 
 /** Why nothing can be written here; null: it can. */
 function obstacleOf({ channel, partner }: Wanted, channels: Channels): Obstacle {
   if (!can('messages', 'write')) return 'readOnly'
-  if (!has('radio')) return 'noRadioHere'
+  if (!maySend('texts')) return 'noCollector'
   if (partner !== null || channel === null || channels.isOn(Number(channel))) return null
   return isInRadio(Number(channel)) ? 'channelOff' : 'channelElsewhere'
 }

@@ -10,14 +10,18 @@ const POLL_MS = 30_000
 
 type Radio = { readonly name: string; readonly nodeNum: number }
 
-/** Radios that can send, for users who may see them. */
+/** Radios that can send, those of collectors included, for users who may see them. */
 function useRadios(): Radio[] {
   const { data } = useLoad(async () => (can('info', 'read') ? ask(api.info.$get()) : null), [], POLL_MS, ['link'])
-  return (data.value?.links ?? []).flatMap(({ name, kind, state, radio, txEnabled }) =>
+  const own = (data.value?.links ?? []).flatMap(({ name, kind, state, radio, txEnabled }) =>
     isOwnKind(kind) && state === 'connected' && radio !== null && txEnabled !== false
       ? [{ name, nodeNum: radio.nodeNum }]
       : [],
   )
+  const commanded = (data.value?.sources ?? []).flatMap(({ name, localNodeNum, sends }) =>
+    localNodeNum !== null && sends.includes('texts') ? [{ name, nodeNum: localNodeNum }] : [],
+  )
+  return [...own, ...commanded]
 }
 
 /** Chooses the radio that sends, if there are several. Empty: the most suitable one. */

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { api, askAs, send } from '../../api.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
 import { useAction } from '../../state/load.ts'
+import { maySend } from '../../state/mesh/links.ts'
 import { nameOfId, type Node, nodeByNum, useNames } from '../../state/mesh/nodes.ts'
 import { type TracerouteQuery, useTraceroutes } from '../../state/mesh/traceroutes.ts'
 import { ConnectHelp } from '../../parts/connect-help.tsx'
@@ -79,7 +80,7 @@ export function TraceroutesPage() {
       older.value = [...older.value, ...newest, ...page.traceroutes]
       later.value = page.nextBefore
     })
-  const mayAsk = can('info', 'write') && has('radio')
+  const mayAsk = can('info', 'write') && maySend('traceroutes')
   const isLimited = range !== null || node !== '' || origin !== '' || answered !== ''
   return (
     <Page
@@ -97,11 +98,11 @@ export function TraceroutesPage() {
         )
       }
     >
-      {!has('radio') && !isAnonymous.value && <p class="faint measure">{t.routes.noRadioHere}</p>}
+      {!maySend('traceroutes') && !isAnonymous.value && <p class="faint measure">{t.messages.noCollector}</p>}
       {mayAsk && isAsking.value && (
         <>
           <Ask preset={node} onAsked={reload} />
-          {node === '' && <AskAll onAsked={reload} />}
+          {node === '' && has('radio') && <AskAll onAsked={reload} />}
         </>
       )}
       {(node !== '' || !isAnonymous.value) && (

@@ -1,6 +1,7 @@
 import { computed, effect, signal } from '@preact/signals'
 import type { InferResponseType } from 'hono/client'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
+import type { DownlinkKind } from '../../../shared/mesh/downlink.ts'
 import { api, ask } from '../../api.ts'
 import { useLoad } from '../load.ts'
 import { has } from '../session.ts'
@@ -27,6 +28,16 @@ export function InfoKeeper(): null {
 export const isDeaf = computed(
   () => info.value?.links.length === 0 && !info.value.sources.some(({ kind }) => kind === 'ingest'),
 )
+
+/** Radios of collectors that send what this service asks for; null while that is unknown here. */
+export const commanded = computed(
+  () => info.value?.sources.filter(({ kind, sends }) => kind === 'ingest' && sends.length > 0) ?? null,
+)
+
+/** Whether this can be sent from here, as far as is known: the service has the last word. */
+export function maySend(kind: DownlinkKind): boolean {
+  return has('radio') || (commanded.value?.some(({ sends }) => sends.includes(kind)) ?? info.value === null)
+}
 
 /** Drops data that was loaded for another user. */
 export function forgetLinks(): void {

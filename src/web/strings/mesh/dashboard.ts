@@ -32,6 +32,7 @@ export const dashboard = catalog('dashboard', {
   radios: 'Radios',
   noRadioHere: 'Radios connect to a Node service, which delivers the received packets here.',
   delivered: 'delivered by a collector',
+  commanded: 'its collector listens for what to send',
   lastPacket: 'last packet',
   notLately: 'nothing recently',
   since: (time: string) => (time === 'now' ? 'just now' : `for ${time}`),

@@ -86,6 +86,8 @@ export const messages = catalog('messages', {
   linkTo: 'Link to this message',
   linkGone: 'The linked message was not found. It is older than the messages searched, or was deleted.',
   state: {
+    waiting: 'Waiting for the collector',
+    taken: 'Taken by the collector',
     queued: 'Waiting for the radio',
     sent: 'Sent by the radio',
     relayed: 'Relayed by another node',
@@ -94,6 +96,9 @@ export const messages = catalog('messages', {
     unknown: 'Not acknowledged',
   },
   directStates: {
+    waiting:
+      'It is waiting until the collector beside the radio takes it. If that does not happen within a minute, it is not sent.',
+    taken: 'The collector beside the radio has it, and did not say yet that the radio has sent it.',
     queued: 'It is waiting until the radio takes it. Radios take one text every few seconds.',
     sent: 'The radio has sent it. No other node has been heard relaying it, and the recipient has not acknowledged it.',
     relayed: 'Another node was heard relaying it: it is on its way. The recipient has not acknowledged it yet.',
@@ -102,6 +107,9 @@ export const messages = catalog('messages', {
       'No acknowledgement came within two minutes, or the link to the radio broke. The message may still have arrived. It is not sent again automatically.',
   },
   channelStates: {
+    waiting:
+      'It is waiting until the collector beside the radio takes it. If that does not happen within a minute, it is not sent.',
+    taken: 'The collector beside the radio has it, and did not say yet that the radio has sent it.',
     queued: 'It is waiting until the radio takes it. Radios take one text every few seconds.',
     sent: 'The radio has sent it. No other node has been heard relaying it yet.',
     relayed:
@@ -110,6 +118,10 @@ export const messages = catalog('messages', {
     unknown:
       'No other node was heard relaying it within two minutes, or the link to the radio broke. Nodes close by may still have received it. It is not sent again automatically.',
   },
+  notSent: 'Not sent',
+  unsure: 'Unknown whether it was sent',
+  unsureLong:
+    'The collector took it and then stopped or lost its connection. It may or may not have been sent. It is not sent again automatically.',
   failedUnknown: 'It could not be delivered.',
   failedOther: (reason: string) => `It could not be delivered. The radio’s reason: ${reason}.`,
   routingErrors: {
@@ -130,6 +142,9 @@ export const messages = catalog('messages', {
       'The recipient does not know this radio’s key yet. Wait until both have received each other’s node info.',
     PKI_SEND_FAIL_PUBLIC_KEY:
       'The radio does not know the recipient’s key yet. Wait until it has received the recipient’s node info.',
+    EXPIRED:
+      'It was not sent: the collector did not take it within a minute. Check that the collector is running, then send it again.',
+    REFUSED: 'It was not sent: the collector beside the radio refused it.',
     NOT_SENT: 'It was not sent: the service stopped before the radio took it. Send it again.',
     WITHDRAWN: 'It was not sent: its rule was changed, switched off or deleted before the radio took it.',
     RATE_LIMIT_EXCEEDED: 'Too much was sent in a short time. Try again in a minute.',
@@ -156,7 +171,8 @@ export const messages = catalog('messages', {
   readOnly: 'You can read messages but not send them.',
   channelOff: 'This channel is disabled in the radio. You can read its earlier messages.',
   channelElsewhere: 'The sending radio does not have this channel. You can read its messages but not send.',
-  noRadioHere: 'This runtime has no radio to send with. The Node service sends messages.',
+  noCollector:
+    'No radio can send from here: no collector that delivers here is listening. Its owner can allow that with COLLECTOR_DOWNLINK.',
   readOnlyDraft: 'You don’t have permission to send messages now. Your text is kept in this tab.',
   log: 'Messages, newest last',
 })

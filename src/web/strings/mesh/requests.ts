@@ -20,6 +20,8 @@ export const requestTexts = catalog('requestTexts', {
     host: 'Statistics of its computer',
   },
   states: {
+    waiting: 'waiting for the collector',
+    taken: 'taken by the collector',
     queued: 'waiting to be sent',
     sent: 'sent',
     relayed: 'repeated by another node',

@@ -9,7 +9,6 @@ export const routes = catalog('routes', {
   ask: 'New traceroute',
   askHelp:
     'The radio sends at most one traceroute every 30 seconds, to leave airtime for others; further ones wait. A reply can take a minute, or never arrive.',
-  noRadioHere: 'This runtime has no radio to send traceroutes with. Traceroutes that collectors deliver appear below.',
   target: 'Node',
   showWay: 'Show the route on the map',
   showOnMap: 'Show traceroute on the map',
@@ -45,6 +44,8 @@ export const routes = catalog('routes', {
   askedBy: (name: string) => `requested by ${name}`,
   signals: { good: 'good signal', fair: 'fair signal', weak: 'weak signal', unknown: 'unknown signal' },
   state: {
+    waiting: 'waiting for the collector',
+    taken: 'taken by the collector',
     queued: 'waiting for the radio',
     sent: 'sent',
     relayed: 'on its way',
@@ -53,6 +54,8 @@ export const routes = catalog('routes', {
     unknown: 'no reply',
   },
   stateHelp: {
+    waiting: 'Waits until the collector beside the radio takes it.',
+    taken: 'The collector beside the radio has it, and did not say yet that it was sent.',
     queued: 'Waits for its turn at the radio.',
     sent: 'The radio has sent it and is waiting for the reply.',
     relayed: 'Another node has relayed it. The radio is waiting for the reply.',

@@ -17,6 +17,7 @@ export const actions = catalog('actions', { read: 'read', write: 'write' } satis
 
 export const scopes = catalog('scopes', {
   ingest: 'Deliver what a collector hears',
+  radio: 'Send with the radios of a collector',
   backup: 'Make and fetch backups',
   metrics: 'Read metrics',
 } satisfies Record<SpecialScope, string>)

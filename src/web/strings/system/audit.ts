@@ -94,6 +94,7 @@ export const AUDIT_NAMES: Readonly<Record<AuditAction, string>> = catalog('AUDIT
   finding_muted: 'Finding muted, or told again',
   node_updated: 'Changed a node',
   node_deleted: 'Forgot a node',
+  downlink_refused: 'Refused to send for another service',
   radio_claim_ended: 'A collector no longer speaks for a node',
   message_sent: 'Sent a message',
   configuration_updated: 'Changed radio configuration',

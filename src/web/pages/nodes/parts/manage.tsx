@@ -5,6 +5,7 @@ import { Failure, say } from '../../../parts/notice.tsx'
 import { Card } from '../../../parts/page.tsx'
 import { asLeft, href, navigate } from '../../../router.ts'
 import { useAction } from '../../../state/load.ts'
+import { maySend } from '../../../state/mesh/links.ts'
 import { type Node, nodeName, refreshNodes } from '../../../state/mesh/nodes.ts'
 import { can, has, isAnonymous } from '../../../state/session.ts'
 import { nodeTexts } from '../../../strings/mesh/node.ts'
@@ -33,7 +34,7 @@ export function NodeActions(props: Props) {
       {can('messages', 'read') && !isAnonymous.value && !node.isLocal && (
         <a class="button primary" href={href(`/messages?with=${node.nodeId}`)}>
           <Icon name="messages" />
-          {can('messages', 'write') && has('radio') ? nodeTexts.write : nodeTexts.messages}
+          {can('messages', 'write') && maySend('texts') ? nodeTexts.write : nodeTexts.messages}
         </a>
       )}
       {!isAnonymous.value && <WatchNode node={node} />}

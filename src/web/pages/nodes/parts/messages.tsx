@@ -4,8 +4,9 @@ import { Failure } from '../../../parts/notice.tsx'
 import { Card } from '../../../parts/page.tsx'
 import { href } from '../../../router.ts'
 import { useLoad } from '../../../state/load.ts'
+import { maySend } from '../../../state/mesh/links.ts'
 import { BROADCAST, type Message, type MessagePage, nameOf, type Node } from '../../../state/mesh/nodes.ts'
-import { can, has } from '../../../state/session.ts'
+import { can } from '../../../state/session.ts'
 import { nodeTexts } from '../../../strings/mesh/node.ts'
 import { useChannels } from '../../automation/channels.ts'
 
@@ -23,7 +24,7 @@ export function NodeMessages({ node }: { node: Node }) {
       title={nodeTexts.messages}
       actions={
         <a class="button small" href={href(node.isLocal ? '/messages' : `/messages?with=${nodeId}`)}>
-          {!node.isLocal && can('messages', 'write') && has('radio') ? nodeTexts.write : nodeTexts.allMessages}
+          {!node.isLocal && can('messages', 'write') && maySend('texts') ? nodeTexts.write : nodeTexts.allMessages}
         </a>
       }
     >

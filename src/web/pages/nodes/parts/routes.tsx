@@ -1,12 +1,13 @@
 import { api, askAs, send } from '../../../api.ts'
 import { dateTime, humanize } from '../../../format.ts'
 import { useAction, useLoad } from '../../../state/load.ts'
+import { maySend } from '../../../state/mesh/links.ts'
 import { type Node, useNames } from '../../../state/mesh/nodes.ts'
 import { Age } from '../../../parts/age.tsx'
 import { Failure, say } from '../../../parts/notice.tsx'
 import { Card } from '../../../parts/page.tsx'
 import { href } from '../../../router.ts'
-import { can, has } from '../../../state/session.ts'
+import { can } from '../../../state/session.ts'
 import { t } from '../../../strings.ts'
 import { ANSWERED, type Traceroute, type TraceroutePage } from '../../../parts/mesh/traceroute.ts'
 import { Ways } from '../../../parts/mesh/way.tsx'
@@ -37,7 +38,7 @@ export function NodeRoutes({ node }: { node: Node }) {
       title={t.routes.title}
       actions={
         can('info', 'write') &&
-        has('radio') &&
+        maySend('traceroutes') &&
         !node.isLocal && (
           <button type="button" class="button small" disabled={busy.value} onClick={() => void trace()}>
             {t.routes.trace}

@@ -1,0 +1,251 @@
+import { sql, type SQL } from 'drizzle-orm'
+import * as z from 'zod'
+import { radioCommands } from '../../../db/schema.ts'
+import { built, type Statement, type Store } from '../../../db/store.ts'
+import { COMMAND_MS, type CommandKind } from '../../../shared/mesh/downlink.ts'
+import { DAY_MS, MINUTE_MS } from '../../../shared/time.ts'
+import type { Ports } from '../../base/context.ts'
+import { AppError } from '../../http/errors.ts'
+import { announceNodes, readDelivery } from '../live/details.ts'
+import type { Collector } from '../radios/listener.ts'
+import { EXPIRED, UNREPORTED } from '../messages/delivery.ts'
+import { type Command, wordSchema } from './contents.ts'
+
+/** Commands that may wait for one radio. */
+const MAX_WAITING = 20
+/** Commands of one answer. */
+const MAX_GIVEN = 10
+/** What became of a command that was taken, and not reported for this long, is unknown. */
+const REPORTED_MS = 10 * MINUTE_MS
+/** Ended commands stay this long, because late reports still count. */
+const KEPT_MS = DAY_MS
+/** Commands that end in one step. */
+const MAX_ENDING = 100
+
+/** The states that may precede each one that a collector reports. */
+const BEFORE = {
+  sent: ['waiting', 'taken', 'unknown'],
+  relayed: ['waiting', 'taken', 'sent', 'unknown', 'failed'],
+  delivered: ['waiting', 'taken', 'sent', 'unknown', 'failed', 'relayed'],
+  failed: ['waiting', 'taken', 'sent', 'unknown', 'relayed'],
+  unknown: ['waiting', 'taken', 'sent'],
+} as const
+const REPORTED = ['sent', 'relayed', 'delivered', 'failed', 'unknown'] as const
+
+export const reportSchema = z
+  .strictObject({
+    id: wordSchema,
+    claim: wordSchema,
+    state: z.enum(REPORTED),
+    error: z
+      .string()
+      .regex(/^[A-Z][A-Z0-9_]{0,49}$/)
+      .nullable()
+      .describe('Why it failed: the name of a routing error, or NOT_SENT'),
+    notice: z
+      .string()
+      .max(200)
+      .regex(/^[^\p{Cc}\p{Cs}]*$/u)
+      .nullable()
+      .describe('What the radio or the collector says about it'),
+    isAnswered: z.boolean().describe('The node that was asked has answered'),
+  })
+  .meta({ id: 'CommandReport', description: 'What became of a command' })
+export type Report = z.infer<typeof reportSchema>
+
+type Needs = Pick<Ports, 'store' | 'now' | 'events'>
+
+/** Only while the token may command radios: an open request ends with its rights. */
+const ofToken = (tokenId: number, now: number) => sql`c.source_id in (select s.id from sources s
+  cross join api_tokens t on t.id = s.token_id cross join users u on u.id = t.user_id
+  where s.token_id = ${tokenId} and t.held_at is null and (t.expires_at is null or t.expires_at > ${now})
+    and u.is_admin and u.is_active)`
+/** By this service's clock, also if that was set back meanwhile. */
+const isTimely = (now: number) => sql`(c.created_at <= ${now} and c.expires_at > ${now})`
+const IS_WAITING = sql.raw('(c.ended_at is null and c.claim is null)')
+
+type State = { readonly state: string; readonly error: string | null; readonly notice: string | null }
+
+/** Changes the state of the packets of the commands that `which` selects as `c`, from one of these states. */
+function setStates(
+  { db }: Store,
+  which: SQL,
+  { state, error, notice }: State,
+  from: readonly string[],
+): readonly [Statement, Statement, Statement] {
+  const set = (table: string, column: string, id: string, kind: CommandKind) =>
+    built(
+      db,
+      sql`update ${sql.raw(table)} set ${sql.raw(column)} = ${state}, routing_error = ${error},
+        notice = coalesce(${notice}, notice) where ${sql.raw(column)} in (select value from json_each(${JSON.stringify(from)}))
+        and (from_node_num, ${sql.raw(id)}) in (select c.from_node_num, c.packet_id from radio_commands c
+          where c.kind = ${kind} and ${which})`,
+    )
+  return [
+    set('messages', 'delivery_state', 'packet_id', 'text'),
+    set('traceroutes', 'state', 'request_id', 'traceroute'),
+    set('node_requests', 'state', 'request_id', 'request'),
+  ]
+}
+
+/** A number for a packet of a radio that another service has. */
+export function newPacketId(): number {
+  return Math.max(1, crypto.getRandomValues(new Uint32Array(1))[0] ?? 1)
+}
+
+/** Throws `queue_full` if too many commands wait for a radio. */
+export async function demandPlace({ store }: Pick<Ports, 'store'>, { sourceId }: Collector): Promise<void> {
+  const isOpen = sql`source_id = ${sourceId} and ended_at is null and claim is null`
+  if ((await store.db.$count(radioCommands, isOpen)) < MAX_WAITING) return
+  throw new AppError('queue_full', 'Too many packets are waiting to be sent', { retryAfter: 10 })
+}
+
+/** Statement that asks the collector of a radio to send a packet. The same step stores its row as `waiting`. */
+export function writeCommand(
+  { store, now }: Pick<Ports, 'store'> & { now(): number },
+  { sourceId, nodeNum }: Collector,
+  command: {
+    readonly kind: CommandKind
+    readonly content: object
+    readonly packetId: number
+    readonly askedBy: string
+  },
+): Statement {
+  const createdAt = now()
+  return store.db.insert(radioCommands).values({
+    ...command,
+    id: crypto.randomUUID().replaceAll('-', ''),
+    sourceId,
+    content: JSON.stringify(command.content),
+    fromNodeNum: nodeNum,
+    createdAt,
+    expiresAt: createdAt + COMMAND_MS,
+  })
+}
+
+type Row = Omit<Command, 'content' | 'expiresInMs'> & { readonly content: string; readonly expiresAt: number }
+
+/** The commands that wait for radios of a token, oldest first. */
+export async function waitingCommands(
+  { store, now }: Needs,
+  tokenId: number,
+  radios: readonly string[],
+): Promise<Command[]> {
+  const at = now()
+  const rows = await store.db.all<Row>(
+    sql`select c.id, s.name as radio, c.kind, c.content, c.packet_id as packetId, c.asked_by as askedBy,
+        c.expires_at as expiresAt
+      from radio_commands c cross join sources s on s.id = c.source_id
+      where ${IS_WAITING} and ${isTimely(at)} and ${ofToken(tokenId, at)}
+        and s.name in (select value from json_each(${JSON.stringify(radios)}))
+      order by c.created_at limit ${MAX_GIVEN}`,
+  )
+  return rows.map(({ expiresAt, content, ...row }) => ({
+    ...row,
+    content: JSON.parse(content),
+    expiresInMs: expiresAt - at,
+  }))
+}
+
+/**
+ * Gives a command to the collector that says this word first, if it has not expired. Repeating the word changes
+ * nothing. Returns for how many milliseconds it may still be sent; 0: not at all.
+ */
+export async function takeCommand(
+  ctx: Needs,
+  tokenId: number,
+  { id, claim }: { readonly id: string; readonly claim: string },
+): Promise<number> {
+  const { store } = ctx
+  const now = ctx.now()
+  const isMine = sql`c.id = ${id} and c.claim = ${claim}`
+  await store.atomic([
+    built(
+      store.db,
+      sql`update radio_commands as c set claim = ${claim}
+        where c.id = ${id} and ${IS_WAITING} and ${isTimely(now)} and ${ofToken(tokenId, now)}`,
+    ),
+    ...setStates(store, isMine, { state: 'taken', error: null, notice: null }, ['waiting']),
+  ])
+  const [taken] = await store.db.all<Key & { readonly expiresAt: number }>(
+    sql`select ${KEY}, c.expires_at as expiresAt from radio_commands c
+      where ${isMine} and c.ended_at is null and ${isTimely(now)} and ${ofToken(tokenId, now)}`,
+  )
+  if (taken === undefined) return 0
+  await tell(ctx, [taken])
+  return taken.expiresAt - now
+}
+
+/**
+ * Stores what a collector says became of commands. It is believed about those that it took, and about those that nobody
+ * took and it refuses. Older news than what is known changes nothing.
+ */
+export async function storeReports(ctx: Needs, tokenId: number, reports: readonly Report[]): Promise<void> {
+  const { store } = ctx
+  const now = ctx.now()
+  for (const { id, claim, isAnswered, ...said } of reports) {
+    const isMine = sql`c.id = ${id} and ${ofToken(tokenId, now)} and (c.claim = ${claim}
+      or (c.claim is null and c.ended_at is null and ${said.state} = 'failed'))`
+    const [found] = await store.db.all<Key>(sql`select ${KEY} from radio_commands c where ${isMine}`)
+    if (found === undefined) continue
+    const answered = built(
+      store.db,
+      sql`update node_requests set answered_at = coalesce(answered_at, ${now})
+        where ${Number(isAnswered)} and (from_node_num, request_id) in (select c.from_node_num, c.packet_id
+          from radio_commands c where c.kind = 'request' and ${isMine})`,
+    )
+    await store.atomic([
+      answered,
+      ...setStates(store, isMine, said, BEFORE[said.state]),
+      built(
+        store.db,
+        sql`update radio_commands as c set ended_at = coalesce(ended_at, ${now})
+          where ${isMine} and ${said.state} in ('failed', 'delivered')`,
+      ),
+    ])
+    await tell(ctx, [found])
+  }
+}
+
+/**
+ * Ends the commands that nobody took in time, as not sent, and those that were taken long ago and never reported. Old
+ * ones are forgotten.
+ */
+export async function expireCommands(ctx: Needs): Promise<void> {
+  const { store } = ctx
+  const now = ctx.now()
+  const isLate = sql`(c.ended_at is null and c.claim is null and not ${isTimely(now)})`
+  const isSilent = sql`(c.ended_at is null and c.claim is not null
+    and not (c.created_at <= ${now} and c.created_at > ${now - REPORTED_MS}))`
+  const isEnding = sql`c.id in (select c.id from radio_commands c where ${isLate} or ${isSilent} limit ${MAX_ENDING})`
+  const ending = await store.db.all<Key>(sql`select ${KEY} from radio_commands c where ${isEnding}`)
+  if (ending.length === 0) return
+  await store.atomic([
+    ...setStates(store, sql`${isLate} and ${isEnding}`, { state: 'failed', error: EXPIRED, notice: null }, ['waiting']),
+    ...setStates(store, sql`${isSilent} and ${isEnding}`, { state: 'unknown', error: UNREPORTED, notice: null }, [
+      'taken',
+      'sent',
+    ]),
+    built(store.db, sql`update radio_commands as c set ended_at = ${now} where ${isEnding}`),
+    built(store.db, sql`delete from radio_commands where ended_at < ${now - KEPT_MS}`),
+  ])
+  await tell(ctx, ending)
+}
+
+type Key = {
+  readonly kind: CommandKind
+  readonly nodeNum: number
+  readonly packetId: number
+  readonly asked: number | null
+}
+const KEY = sql.raw(`c.kind, c.from_node_num as nodeNum, c.packet_id as packetId,
+  iif(c.kind = 'request', c.content ->> 'to', null) as asked`)
+
+/** Live pages learn that the state has changed. */
+async function tell(ctx: Needs, keys: readonly Key[]): Promise<void> {
+  if (ctx.events === null) return
+  for (const key of keys) {
+    if (key.asked === null) ctx.events.publish(await readDelivery(ctx.store, key))
+    else await announceNodes(ctx, [key.asked])
+  }
+}
