@@ -9,11 +9,11 @@ import { readConfig } from '../start/environment.ts'
 import { refuseNetwork, StartRefused } from '../start/problems.ts'
 import { keptSessionSecret } from '../start/secret.ts'
 import { openBackups } from './backups.ts'
-import { BackupDamage, RestoreRefused } from './folder/damage.ts'
+import { BackupDamage, RestoreRefused } from '../../app/system/backup/format/damage.ts'
 import { backupsDirectory, hasBackup } from './folder/directory.ts'
 import { diskFiles } from './folder/files.ts'
 import { inspectBackup } from './inspect.ts'
-import { signingKey } from './folder/manifest.ts'
+import { signingKey } from '../../app/system/backup/format/manifest.ts'
 import { createProgressBar, type ProgressBar } from './progress-bar.ts'
 import { recoverRestore, restoreBackup } from './restore/restore.ts'
 import { withdrawStage } from './restore/stage.ts'
@@ -100,8 +100,10 @@ async function backup({ config, log, bar }: Tools): Promise<number> {
   try {
     const port = { ...backups, nextRun: () => null, reschedule: () => {} }
     const context = { store, now: systemClock.now, ip: null, requestId: null, viewer: null, backups: port }
-    const { name, tables, rows } = await createBackup(context, 'manual')
+    const made = await createBackup(context, 'manual')
     bar.end()
+    if (made === null) throw new Error('the backup goes on without the command')
+    const { name, tables, rows } = made
     process.stdout.write(`${join(backupsDirectory(config.DATA_DIR), name)}: ${tables} tables, ${rows} rows\n`)
     return 0
   } finally {
