@@ -1,8 +1,16 @@
 import { type Config, namesOfVariables, parseConfig } from '../app/config/config.ts'
 import { findUnknown, type UnknownVariable } from '../app/config/unknown.ts'
 
-/** The bindings to D1 and to the files of the web application, and the variables and secrets of `src/app/config/config.ts`. */
-export type Env = { readonly DB: D1Database; readonly ASSETS: Fetcher; readonly [variable: string]: unknown }
+/**
+ * The bindings to D1, to the files of the web application and to the bucket of backups, and the variables and secrets of
+ * `src/app/config/config.ts`.
+ */
+export type Env = {
+  readonly DB: D1Database
+  readonly ASSETS: Fetcher
+  readonly BACKUPS?: R2Bucket
+  readonly [variable: string]: unknown
+}
 
 export type Environment =
   | {

@@ -67,7 +67,7 @@ export function mayReadLess(before: Status | null, next: Status): boolean {
   return RESOURCE_NAMES.some((resource) => before?.permissions[resource].read && !next.permissions[resource].read)
 }
 
-/** Radios, live events and backups exist only in the Node service, not on the edge. */
+/** Radios and live events exist only in the Node service, not on the edge, where backups need a bucket. */
 export type Part = 'radio' | 'events' | 'backups'
 const missing = signal('')
 
