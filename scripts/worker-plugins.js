@@ -330,7 +330,6 @@ function narrowSql() {
 
 /** The ports of `NO_PORTS` that src/edge/worker.ts does not replace: disks and sockets. */
 const ABSENT = new Set([
-  'backups',
   'radio',
   'connecting',
   'meter',
@@ -369,7 +368,7 @@ function withoutPorts() {
       const answerOf = ({ type, callee }) => (type === 'CallExpression' ? ANSWERS.get(callee.name) : undefined)
       // It throws, so nothing after it runs.
       const isDemand = (node) =>
-        node?.type === 'CallExpression' && /^demand(?:Backups|AccountMail)$/.test(node.callee.name)
+        node?.type === 'CallExpression' && node.callee.name === 'demandAccountMail'
       const cuts = []
       const { program } = parseSync(id, code)
       each(program, (node) => {

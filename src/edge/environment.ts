@@ -3,13 +3,14 @@ import { type Config, namesOfVariables, parseConfig } from '../app/config/config
 import { findUnknown, type UnknownVariable } from '../app/config/unknown.ts'
 
 /**
- * The bindings to D1, to the files of the web application and to the objects with the live events, and the variables and
- * secrets of `src/app/config/config.ts`.
+ * The bindings to D1, to the files of the web application, to the objects with the live events and to the bucket of
+ * backups, and the variables and secrets of `src/app/config/config.ts`.
  */
 export type Env = {
   readonly DB: D1Database
   readonly ASSETS: Fetcher
   readonly LIVE?: Objects
+  readonly BACKUPS?: R2Bucket
   readonly [variable: string]: unknown
 }
 

@@ -17,10 +17,11 @@ import { isApi } from '../app/http/pages.ts'
 import { newRequestId } from '../app/http/request-id.ts'
 import { makeFirstAdmin } from '../app/accounts/users/first-admin.ts'
 import { warnIfNobodyEnters } from '../app/accounts/recovery/ways-in.ts'
+import { lazyBackups } from './backups.ts'
 import { d1Store } from './d1.ts'
 import { keepFiles } from './described-settings.ts'
 import { type Env, readEnvironment } from './environment.ts'
-import { findNewerMigration } from './migrations.ts'
+import { findNewerMigration, HalfRestored, latestMigration } from './migrations.ts'
 import { refuse, servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
 import { fetchOutbound } from './outbound.ts'
@@ -30,11 +31,17 @@ import { runAlerts, runAnchor, runRetention, runSchedule, runWatching } from './
 import { expireCommands } from '../app/mesh/downlink/commands.ts'
 import { noteRun, type Job } from '../app/system/status/runs.ts'
 import { discardBody } from './unread-body.ts'
+import { HOUR_MS } from '../shared/time.ts'
 
 /** The trigger of wrangler.toml that only handles alerts. */
 const EACH_MINUTE = '* * * * *'
 /** The trigger of wrangler.toml that deletes old data: a run of its own may make as many queries as another one. */
 const RETENTION = '5-55/10 * * * *'
+
+/** The trigger of wrangler.toml for backups. */
+const BACKUPS = '1-59/2 * * * *'
+/** How long old data may stay because of a backup. */
+const MAX_REST_MS = 6 * HOUR_MS
 
 /** State that an isolate keeps between requests. */
 type Service =
@@ -101,6 +108,8 @@ type Given = { readonly config: Config; readonly log: Log; readonly events: Port
 function portsFrom(env: Env, { config, log, events, onEntry }: Given): Ports {
   const store = d1Store(env.DB, onEntry)
   keepFiles(store, env.ASSETS)
+  const { version } = manifest
+  const needs = { config, store, log, version, now: Date.now, schema: () => latestMigration(store.db) }
   return {
     config,
     store,
@@ -110,10 +119,11 @@ function portsFrom(env: Env, { config, log, events, onEntry }: Given): Ports {
     log,
     ...NO_PORTS,
     events,
+    backups: env.BACKUPS === undefined ? null : lazyBackups({ ...needs, bucket: env.BACKUPS }),
     providers: createProviders({ config, log, now: Date.now }),
     outbound: fetchOutbound(),
     translations: assetTranslations(env.ASSETS),
-    version: manifest.version,
+    version,
     startedAt: Date.now(),
     now: Date.now,
     // Cloudflare sets this header itself; no other header with the client's address is trusted.
@@ -172,7 +182,7 @@ function misconfigured(log: Log, problems: readonly string[]): Response {
 
 function refuseWithoutAdmin(log: Log, error: unknown): Response {
   if (error instanceof AppError && error.code === 'weak_password') return misconfigured(log, [error.message])
-  if (error instanceof NewerDatabase) return misconfigured(log, [error.message])
+  if (error instanceof NewerDatabase || error instanceof HalfRestored) return misconfigured(log, [error.message])
   if (isMissingTable(error)) {
     return misconfigured(log, ['DB: found no tables, expected the result of: wrangler d1 migrations apply DB --remote'])
   }
@@ -230,6 +240,20 @@ export function serveLive(env: Env, events: Events): Serving {
   return { ports, fetch: async (request) => app.fetch(request, env) }
 }
 
+async function backUp({ BACKUPS: bucket }: Env, ports: Ports): Promise<void> {
+  if (bucket === undefined) return
+  const { runBackups } = await import('./backup/cron.ts')
+  await runBackups({ ...ports, bucket, schema: () => latestMigration(ports.store.db) })
+}
+
+/** Old data stays while a backup is made, which would have to keep what it was: but not for ever, if none goes on with it. */
+async function isBackingUp({ BACKUPS: bucket }: Env, { store, now }: Ports): Promise<boolean> {
+  if (bucket === undefined) return false
+  const { readWork } = await import('./backup/work.ts')
+  const work = await readWork(store)
+  return work !== null && now() - work.createdAt < MAX_REST_MS
+}
+
 /** Runs a job and remembers when, and whether it failed. */
 async function noted({ store, now }: Ports, job: Job, run: () => Promise<void>): Promise<void> {
   try {
@@ -255,6 +279,8 @@ export default {
     const { ports } = service
     try {
       await refuseNewer(ports)
+      if (cron === BACKUPS) return await backUp(env, ports)
+      if (cron === RETENTION && (await isBackingUp(env, ports))) return
       if (cron === RETENTION) return await noted(ports, 'retention', () => runRetention(ports, scheduledTime))
       if (cron !== EACH_MINUTE) await noted(ports, 'upkeep', () => runSchedule(ports, scheduledTime))
       await expireCommands(ports)

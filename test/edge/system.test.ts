@@ -30,9 +30,9 @@ test('the page System of the edge: the size of D1 against its limit, the runs of
   expect(await read()).toMatchObject({
     runs: [],
     instances: null,
-    backups: null,
+    backups: { count: 0, running: null, enabled: false },
     storage: { limitBytes: 10_000_000_000, disk: null, forecast: null, samples: [] },
-    problems: [],
+    problems: [{ code: 'backup_off' }],
   })
   await workerd.runSchedule()
   await workerd.runSchedule(new Date(), '5-55/10 * * * *')
@@ -44,7 +44,7 @@ test('the page System of the edge: the size of D1 against its limit, the runs of
       { job: 'retention', ok: true },
     ],
     release: { latest: '99.0.0', isNewer: true, problem: null },
-    problems: [{ code: 'release_newer', subject: '99.0.0' }],
+    problems: [{ code: 'backup_off' }, { code: 'release_newer', subject: '99.0.0' }],
   })
   for (const { at } of found.runs) expect(Math.abs(at - found.now)).toBeLessThan(60_000)
   const [sample] = found.storage.samples
@@ -61,5 +61,9 @@ test('a trigger that fails or no longer fires is a problem', async () => {
   await workerd.runSchedule(new Date(), '5-55/10 * * * *')
   const hourAgo = Date.now() - 3_600_000
   await workerd.sql(`update service_state set value = json_set(value, '$.upkeep.at', ${hourAgo}) where name = 'runs'`)
-  expect((await read()).problems).toMatchObject([{ code: 'job_late', subject: 'upkeep' }, { code: 'release_newer' }])
+  expect((await read()).problems).toMatchObject([
+    { code: 'job_late', subject: 'upkeep' },
+    { code: 'backup_off' },
+    { code: 'release_newer' },
+  ])
 })

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { D1Database, DurableObjectNamespace, Rpc } from '@cloudflare/workers-types'
+import type { D1Database, DurableObjectNamespace, R2Bucket, Rpc } from '@cloudflare/workers-types'
 import { createTestHarness } from 'wrangler'
 import type { Service } from '../contract/service.ts'
 import { buildOnce, buildSite } from '../support/built/built-service.ts'
@@ -26,6 +26,8 @@ export interface BreakableObject extends Rpc.DurableObjectBranded {
 export type Workerd = Service & {
   /** The D1 database itself. */
   readonly database: D1Database
+  /** The bucket of its backups. */
+  readonly bucket: R2Bucket
   /** The log lines of the worker. */
   logged(): string[]
   /** Sends a request for any origin straight to the worker. */
@@ -54,13 +56,15 @@ export async function openWorkerd(
   const built = { configPath: join(dir, 'wrangler.toml'), prebuiltWorkerDir: join(dir, 'out'), secrets: env }
   const harness = createTestHarness({ workers: [built] })
   const { url } = await harness.listen()
-  const worker = harness.getWorker<{ DB: D1Database; LIVE: DurableObjectNamespace<BreakableObject> }>()
+  type Bindings = { DB: D1Database; LIVE: DurableObjectNamespace<BreakableObject>; BACKUPS: R2Bucket }
+  const worker = harness.getWorker<Bindings>()
   if (migrated) await worker.applyD1Migrations('DB')
-  const { DB: database, LIVE } = await worker.getEnv()
+  const { DB: database, LIVE, BACKUPS: bucket } = await worker.getEnv()
   return {
     url,
     addressHeader: 'cf-connecting-ip',
     database,
+    bucket,
     sql: async (query) => (await database.prepare(query).all()).results,
     logged: () => harness.getLogs().map(({ message }) => message),
     dispatch: (url, init) => worker.fetch(url, init),

@@ -7,6 +7,9 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_PASSWORD, SCENARIO_ENV, type Service, signIn } from '../contract/service.ts'
 import { workerSize } from '../support/built/worker-size.ts'
+import { makeBackup, makeDataDir, SECRET, seedDatabase } from '../support/backup/backup.ts'
+import { comparable, rowsBy, SELECTS, textsOf } from '../support/backup/rows.ts'
+import { openDatabase } from '../../src/node/database.ts'
 import { freePort } from '../support/servers/free-port.ts'
 import { prebuiltConfig } from './prebuilt.ts'
 
@@ -70,6 +73,42 @@ async function wrangler(...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], { cwd: clone, env: ENV })
   return stdout
 }
+
+test('a backup that was made on Node goes into an empty database, and into no other', async () => {
+  const here = makeDataDir()
+  seedDatabase(here.database, 2000)
+  const store = openDatabase(here.database)
+  // Longer than a statement of D1.
+  store.sqlite.prepare('update nodes set notes = ? where id = 1').run("it's; 😀\n".repeat(30_000))
+  const expected = await rowsBy((sql) => store.sqlite.prepare(sql).all())
+  store.close()
+  const name = await makeBackup(here.dataDir)
+  const files = join(directory, 'sql')
+  const env = { ...ENV, DATA_DIR: here.dataDir, SESSION_SECRET: SECRET }
+  const { stdout } = await promisify(execFile)(process.execPath, [CLI, 'edge-restore', name, files], { env })
+  here.remove()
+  // The migrated database that nobody has used.
+  const persisted = join(directory, 'restored')
+  cpSync(join(clone, '.wrangler/state'), persisted, { recursive: true })
+  const execute = (...args: string[]) => wrangler('d1', 'execute', 'DB', '--local', '--persist-to', persisted, ...args)
+  const command = /^for .*$/m.exec(stdout)?.[0] ?? ''
+  const there = `"${process.execPath}" "${BIN}" d1 execute DB --local --persist-to "${persisted}"`
+  const run = command.replace('npx wrangler d1 execute DB --remote', there)
+  await promisify(execFile)('sh', ['-c', run], { cwd: clone, env: ENV })
+  const answers: { results: unknown[] }[] = JSON.parse(
+    await execute('--json', '--command', Object.values(SELECTS).join(';')),
+  )
+  const restored = Object.keys(SELECTS).map((table, i) => [table, textsOf(answers[i]?.results ?? [])])
+  expect(comparable(Object.fromEntries(restored))).toStrictEqual(comparable(expected))
+  const left = "select count(*) as n from sqlite_master where type = 'trigger' or name = 'restore_under_way'"
+  const [{ results }] = JSON.parse(await execute('--json', '--command', left))
+  const [{ results: migrated }] = JSON.parse(
+    await wrangler('d1', 'execute', 'DB', '--local', '--json', '--command', left),
+  )
+  expect(results).toStrictEqual(migrated)
+  const [first = ''] = readdirSync(files).toSorted()
+  await expect(execute('--yes', '--file', join(files, first))).rejects.toThrow('needs an empty database')
+})
 
 test('wrangler applies the migrations, triggers included, and then has none left', async () => {
   for (const name of MIGRATIONS.slice(-LATEST)) expect(applied).toContain(name)

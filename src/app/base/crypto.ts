@@ -31,7 +31,12 @@ export function sha256Hex(data: string | Uint8Array): string {
  * Decision: docs/decisions/short-decisions.md#cookies-are-signed-and-hashed-without-web-crypto
  */
 export function hmacSha256(key: string, data: string): string {
-  return toBase64url(hmac(SHA256, utf8.encode(key), utf8.encode(data)))
+  return toBase64url(hmacSha256Bytes(key, data))
+}
+
+/** HMAC-SHA-256 (RFC 2104): 32 bytes. Texts count as UTF-8. */
+export function hmacSha256Bytes(key: string | Uint8Array, data: string): Uint8Array {
+  return hmac(SHA256, typeof key === 'string' ? utf8.encode(key) : key, utf8.encode(data))
 }
 
 /** Whether two texts are the same, in a time that depends on their lengths alone. */

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { JobFailed, threadFile } from './jobs.ts'
-import type { Manifest } from './folder/manifest.ts'
+import type { Manifest } from '../../app/system/backup/format/manifest.ts'
 
 export type ArchiveRequest = { readonly id: number } & (
   | { readonly kind: 'open'; readonly directory: string; readonly name: string; readonly manifest: Manifest }

@@ -16,10 +16,10 @@ import { isDiskFull } from '../disk/error-code.ts'
 import { diskFiles, type Files } from './folder/files.ts'
 import { runJob } from './jobs.ts'
 import { backupLockFile, lockExclusively } from './folder/lock.ts'
-import { describeBackup, type Manifest, signingKey } from './folder/manifest.ts'
-import { backupNameAt } from './folder/names.ts'
+import { describeBackup, type Manifest, signingKey } from '../../app/system/backup/format/manifest.ts'
+import { backupNameAt } from '../../app/system/backup/format/names.ts'
 import { partialName, type SnapshotJob, type SnapshotProgress } from './snapshot.ts'
-import { backupTables } from './tables/tables.ts'
+import { backupTables } from '../../app/system/backup/format/tables.ts'
 
 const LOG_INTERVAL_MS = 10_000
 
@@ -47,7 +47,9 @@ export type BackupOptions = {
 type Snapshot = (job: SnapshotJob, signal: AbortSignal, onProgress: (at: SnapshotProgress) => void) => Promise<Manifest>
 
 /** The backups of a data directory, for the API; `scheduler.ts` has the schedule. */
-export type BackupStore = Omit<Backups, 'nextRun' | 'reschedule'> & {
+export type BackupStore = Omit<Backups, 'nextRun' | 'reschedule' | 'running' | 'create'> & {
+  readonly running: () => BackupProgress | null
+  readonly create: (kind: BackupKind, record: (backup: Backup) => Promise<void>) => Promise<Backup>
   /** Ends a running backup and deletes its files. */
   readonly close: () => Promise<void>
 }

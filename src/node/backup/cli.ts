@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Config } from '../../app/config/config.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { createLog, type Log } from '../../app/base/log.ts'
@@ -9,12 +9,13 @@ import { readConfig } from '../start/environment.ts'
 import { refuseNetwork, StartRefused } from '../start/problems.ts'
 import { keptSessionSecret } from '../start/secret.ts'
 import { openBackups } from './backups.ts'
-import { BackupDamage, RestoreRefused } from './folder/damage.ts'
+import { BackupDamage, RestoreRefused } from '../../app/system/backup/format/damage.ts'
 import { backupsDirectory, hasBackup } from './folder/directory.ts'
 import { diskFiles } from './folder/files.ts'
 import { inspectBackup } from './inspect.ts'
-import { signingKey } from './folder/manifest.ts'
+import { signingKey } from '../../app/system/backup/format/manifest.ts'
 import { createProgressBar, type ProgressBar } from './progress-bar.ts'
+import { writeForD1 } from './restore/for-d1.ts'
 import { recoverRestore, restoreBackup } from './restore/restore.ts'
 import { withdrawStage } from './restore/stage.ts'
 import { backupOptions, databaseFile, restoreOptions } from './service.ts'
@@ -24,16 +25,19 @@ import { forJournal } from '../supervisor/journal.ts'
 export const BACKUP_USAGE = `  backup                      create a backup
   verify <name>               read all of a backup and list its problems
   restore <name>              replace the database with a backup; the service must not be running
+  edge-restore <name> <directory>
+                              write a backup as files of SQL, for an empty database of a service on the edge
 `
 
 type Tools = { readonly config: Config; readonly log: Log; readonly bar: ProgressBar }
 
-type Command = (tools: Tools, name: string) => Promise<number>
+type Command = (tools: Tools, name: string, directory: string) => Promise<number>
 
 const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['backup', backup],
   ['verify', verify],
   ['restore', restore],
+  ['edge-restore', restoreOnEdge],
 ])
 
 /** Whether `runBackupCommand` knows the command. */
@@ -42,13 +46,15 @@ export function isBackupCommand(name: string): boolean {
 }
 
 /**
- * Runs `backup`, `verify <name>` or `restore <name>` on DATA_DIR. Returns the exit code: 0 done, 1 refused or damaged,
- * 2 not understood. The result is on standard output; log and progress bar are on standard error.
+ * Runs `backup`, `verify <name>`, `restore <name>` or `edge-restore <name> <directory>` on DATA_DIR. Returns the exit
+ * code: 0 done, 1 refused or damaged, 2 not understood. The result is on standard output; log and progress bar are on
+ * standard error.
  */
 export async function runBackupCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const [command = '', name = '', ...more] = args
+  const [command = '', name = '', directory = '', ...more] = args
   const run = COMMANDS.get(command)
-  if (run === undefined || more.length > 0 || (name === '') !== (command === 'backup')) {
+  const isWhole = (name === '') === (command === 'backup') && (directory === '') === (command !== 'edge-restore')
+  if (run === undefined || more.length > 0 || !isWhole) {
     process.stderr.write(BACKUP_USAGE)
     return 2
   }
@@ -63,7 +69,7 @@ export async function runBackupCommand(args: readonly string[], env: NodeJS.Proc
     write: (line, level) => bar.print(forStderr(level, line)),
   })
   try {
-    return await run({ config: withKnownSecret(parsed.config), log, bar }, name)
+    return await run({ config: withKnownSecret(parsed.config), log, bar }, name, directory)
   } catch (error) {
     if (
       error instanceof AppError ||
@@ -100,8 +106,10 @@ async function backup({ config, log, bar }: Tools): Promise<number> {
   try {
     const port = { ...backups, nextRun: () => null, reschedule: () => {} }
     const context = { store, now: systemClock.now, ip: null, requestId: null, viewer: null, backups: port }
-    const { name, tables, rows } = await createBackup(context, 'manual')
+    const made = await createBackup(context, 'manual')
     bar.end()
+    if (made === null) throw new Error('the backup goes on without the command')
+    const { name, tables, rows } = made
     process.stdout.write(`${join(backupsDirectory(config.DATA_DIR), name)}: ${tables} tables, ${rows} rows\n`)
     return 0
   } finally {
@@ -139,5 +147,20 @@ async function restore({ config, log, bar }: Tools, name: string): Promise<numbe
     process.stdout.write('The restore that was staged on the page no longer takes place\n')
   }
   process.stdout.write(`Restore completed: ${tables} tables, ${rows} rows restored from ${name}\n`)
+  return 0
+}
+
+async function restoreOnEdge({ config, log, bar }: Tools, name: string, directory: string): Promise<number> {
+  const options = { ...restoreOptions(config, log), onProgress: bar.show }
+  const { tables, rows, files } = await writeForD1(options, name, directory)
+  bar.end()
+  process.stdout
+    .write(`${tables} tables and ${rows} rows of ${name} are in ${files.length} files. Run this in the folder of wrangler.toml, with
+the id of a new database in it, to which the migrations were applied:
+
+for file in '${resolve(directory).replaceAll("'", String.raw`'\''`)}'/*.sql; do npx wrangler d1 execute DB --remote --yes --file "$file" || break; done
+
+Then delete the files: they contain all that the backup contains.
+`)
   return 0
 }

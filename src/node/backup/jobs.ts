@@ -2,7 +2,7 @@ import type { Verification } from '../../app/system/backup/backup.ts'
 import { Worker } from 'node:worker_threads'
 import type { Encrypted, EncryptionJob } from './copies/encrypt.ts'
 import type { Against } from './inspect.ts'
-import type { Manifest } from './folder/manifest.ts'
+import type { Manifest } from '../../app/system/backup/format/manifest.ts'
 import type { SnapshotJob, SnapshotProgress } from './snapshot.ts'
 
 export type Job =

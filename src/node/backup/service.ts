@@ -12,10 +12,10 @@ import { consoleContext } from '../console-context.ts'
 import { MIGRATIONS_DIR } from '../database.ts'
 import { forgetInstances } from '../instances/file.ts'
 import { readAppVersion } from '../version.ts'
-import { type BackupOptions, openBackups } from './backups.ts'
+import { type BackupOptions, type BackupStore, openBackups } from './backups.ts'
 import { type NodeCopies, openCopies } from './copies/copies.ts'
 import type { Encrypted, EncryptionJob } from './copies/encrypt.ts'
-import { RestoreRefused } from './folder/damage.ts'
+import { RestoreRefused } from '../../app/system/backup/format/damage.ts'
 import { diskFiles } from './folder/files.ts'
 import { runJob } from './jobs.ts'
 import { isDiskFull } from '../disk/error-code.ts'
@@ -154,7 +154,7 @@ export function serveBackups({
   restart,
 }: Pick<Ports, 'config' | 'store' | 'log'> &
   Pick<Restores, 'restartBy' | 'restart'> & { readonly clock: Clock; readonly mayRun: () => boolean }): {
-  readonly port: Backups
+  readonly port: Backups & Pick<BackupStore, 'running'>
   readonly restores: Restores
   readonly copies: NodeCopies
   readonly start: () => Promise<void>

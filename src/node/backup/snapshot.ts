@@ -2,11 +2,12 @@ import type { BackupKind } from '../../app/system/backup/backup.ts'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { decodeCell, rowJson } from './tables/cells.ts'
+import { decodeCell, rowJson } from '../../app/system/backup/format/cells.ts'
 import type { Files } from './folder/files.ts'
-import { type Manifest, type ManifestTable, readManifest, renderManifest } from './folder/manifest.ts'
-import { MANIFEST } from './folder/names.ts'
-import { quoted, tableHead, type TableShape } from './tables/tables.ts'
+import { type Manifest, type ManifestTable, renderManifest } from '../../app/system/backup/format/manifest.ts'
+import { readManifest } from './folder/read-manifest.ts'
+import { MANIFEST } from '../../app/system/backup/format/names.ts'
+import { quoted, tableHead, type TableShape } from '../../app/system/backup/format/tables.ts'
 
 const MAX_CHUNK_ROWS = 1000
 const CHUNK_CHARACTERS = 1024 * 1024

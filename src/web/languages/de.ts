@@ -3253,9 +3253,8 @@ export const words: Translations = {
       'Entfernen Sie die Variable danach. Bleibt sie, erkennen spätere Starts, dass die Wiederherstellung erledigt ist, und lassen sie aus.',
     ],
     anyBackup: '<Name einer Sicherung>',
-    unsupported: 'Sicherungen brauchen den Node-Dienst',
-    unsupportedHelp:
-      'Auf dem Edge liegt die Datenbank bei der Plattform. Benutzen Sie deren eigene Wiederherstellung auf einen Zeitpunkt.',
+    unsupported: 'Sicherungen brauchen einen R2-Bucket',
+    unsupportedHelp: 'Binden Sie in wrangler.toml einen Bucket als BACKUPS: docs/edge.md erklärt, wie.',
     running: 'Eine Sicherung wird erstellt.',
   },
   FIELDS: {

@@ -3252,8 +3252,8 @@ export const words: Translations = {
       'Después quite la variable. Si la deja, los siguientes inicios ven que la restauración ya se hizo y la omiten.',
     ],
     anyBackup: '<nombre de una copia>',
-    unsupported: 'Las copias de seguridad necesitan el servicio con Node',
-    unsupportedHelp: 'En el edge, la plataforma guarda la base de datos. Use su propia restauración a un momento dado.',
+    unsupported: 'Las copias de seguridad necesitan un bucket de R2',
+    unsupportedHelp: 'Vincule un bucket como BACKUPS en wrangler.toml: docs/edge.md explica cómo.',
     running: 'Se está haciendo una copia de seguridad.',
   },
 

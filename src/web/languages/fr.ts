@@ -3247,9 +3247,8 @@ export const words: Translations = {
       'Retirez ensuite la variable. Si vous la laissez, les démarrages suivants voient que la restauration est faite et l’omettent.',
     ],
     anyBackup: '<nom d’une sauvegarde>',
-    unsupported: 'Les sauvegardes demandent le service Node',
-    unsupportedHelp:
-      'En périphérie (edge), la plateforme garde la base de données. Utilisez sa propre restauration à un instant donné.',
+    unsupported: 'Les sauvegardes ont besoin d’un bucket R2',
+    unsupportedHelp: 'Liez un bucket sous le nom BACKUPS dans wrangler.toml : docs/edge.md explique comment.',
     running: 'Une sauvegarde est en cours.',
   },
   FIELDS: {

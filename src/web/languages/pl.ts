@@ -3274,9 +3274,8 @@ export const words: Translations = {
       'Potem usuń zmienną. Jeśli ją zostawisz, kolejne uruchomienia zauważą, że przywrócono już kopię, i ją pominą.',
     ],
     anyBackup: '<nazwa kopii zapasowej>',
-    unsupported: 'Kopie zapasowe wymagają usługi Node',
-    unsupportedHelp:
-      'W środowisku edge bazę danych przechowuje platforma. Użyj jej własnego przywracania do punktu w czasie.',
+    unsupported: 'Kopie zapasowe wymagają bucketu R2',
+    unsupportedHelp: 'Powiąż bucket jako BACKUPS w wrangler.toml: docs/edge.md wyjaśnia jak.',
     running: 'Trwa tworzenie kopii zapasowej.',
   },
   FIELDS: {

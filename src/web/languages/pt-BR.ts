@@ -3242,9 +3242,8 @@ export const words: Translations = {
       'Remova a variável depois. Se você a deixar, os próximos inícios veem que a restauração já foi feita e a pulam.',
     ],
     anyBackup: '<nome de um backup>',
-    unsupported: 'Backups precisam do serviço Node',
-    unsupportedHelp:
-      'Na edge, a plataforma guarda o banco de dados. Use a restauração a um ponto no tempo da própria plataforma.',
+    unsupported: 'Backups precisam de um bucket R2',
+    unsupportedHelp: 'Vincule um bucket como BACKUPS no wrangler.toml: docs/edge.md explica como.',
     running: 'Um backup está sendo feito.',
   },
 

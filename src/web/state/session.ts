@@ -67,7 +67,7 @@ export function mayReadLess(before: Status | null, next: Status): boolean {
   return RESOURCE_NAMES.some((resource) => before?.permissions[resource].read && !next.permissions[resource].read)
 }
 
-/** The edge has no radios and backups, and live events only for users. */
+/** The edge has no radios, live events only for users, and backups only with a bucket. */
 export type Part = 'radio' | 'events' | 'backups'
 const missing = signal('')
 

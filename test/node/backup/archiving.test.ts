@@ -5,8 +5,8 @@ import { gunzipSync } from 'node:zlib'
 import { unpackTar } from 'modern-tar'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Archiving, createArchiving } from '../../../src/node/backup/archiving.ts'
-import type { Manifest } from '../../../src/node/backup/folder/manifest.ts'
-import { MANIFEST } from '../../../src/node/backup/folder/names.ts'
+import type { Manifest } from '../../../src/app/system/backup/format/manifest.ts'
+import { MANIFEST } from '../../../src/app/system/backup/format/names.ts'
 
 let directory: string
 let archiving: Archiving

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { decodeCell, rowJson } from '../../../src/node/backup/tables/cells.ts'
+import { decodeCell, rowJson } from '../../../src/app/system/backup/format/cells.ts'
 
 const TYPES = ['integer', 'real', 'text', 'blob', ''] as const
 const COLUMNS = TYPES.map((type, index) => ({ name: `c${index}`, type }))

@@ -20,7 +20,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { listBackups } from '../../../src/node/backup/folder/directory.ts'
 import { readSoundManifest } from '../../../src/node/backup/inspect.ts'
-import { readManifest } from '../../../src/node/backup/folder/manifest.ts'
+import { readManifest } from '../../../src/node/backup/folder/read-manifest.ts'
 import { integrity, useVictim } from '../../support/backup/damaged-backup.ts'
 
 const { pristine, backup, file, edit, inspect, expectRefused } = useVictim()

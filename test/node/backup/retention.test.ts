@@ -1,6 +1,6 @@
 import type { Backup, BackupKind } from '../../../src/app/system/backup/backup.ts'
 import { expect, test } from 'vitest'
-import { expiredBackups } from '../../../src/node/backup/schedule/retention.ts'
+import { expiredBackups } from '../../../src/app/system/backup/retention.ts'
 
 const DAY = 86_400_000
 

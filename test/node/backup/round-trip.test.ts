@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { diskFiles } from '../../../src/node/backup/folder/files.ts'
-import { readManifest } from '../../../src/node/backup/folder/manifest.ts'
+import { readManifest } from '../../../src/node/backup/folder/read-manifest.ts'
 import { type SnapshotJob, writeSnapshot } from '../../../src/node/backup/snapshot.ts'
 import { readTableFile } from '../../../src/node/backup/tables/file.ts'
-import { backupTables, isEphemeral, tablesOf } from '../../../src/node/backup/tables/tables.ts'
+import { backupTables, isEphemeral } from '../../../src/app/system/backup/format/tables.ts'
+import { tablesOf } from '../../../src/node/backup/tables/tables-of.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import {
   contentOf,

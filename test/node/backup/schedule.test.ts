@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { backupNameAt, isBackupName } from '../../../src/node/backup/folder/names.ts'
-import { nextRun, type ScheduleState } from '../../../src/node/backup/schedule/schedule.ts'
+import { backupNameAt, isBackupName } from '../../../src/app/system/backup/format/names.ts'
+import { nextRun, type ScheduleState } from '../../../src/app/system/backup/next-run.ts'
 
 const MINUTE = 60_000
 const HOUR = 3_600_000

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { inspectBackup } from '../../../src/node/backup/inspect.ts'
 import type { RestoreOptions } from '../../../src/node/backup/restore/restore.ts'
-import { signingKey } from '../../../src/node/backup/folder/manifest.ts'
+import { signingKey } from '../../../src/app/system/backup/format/manifest.ts'
 import { MIGRATIONS_DIR } from '../../../src/node/database.ts'
 import { MADE_NAME, makeBackup, makeDataDir, seedDatabase, SECRET, tryRestore } from './backup.ts'
 

@@ -2,15 +2,21 @@ import * as z from 'zod'
 import { timeField } from '../../http/fields.ts'
 import type { BackupSchedule } from './schedule.ts'
 
-/** Backups in the data directory. An impossible name is `backup_not_found`, without reading the disk. */
+// Any name is accepted here: an impossible one gets the same answer as an unknown one.
+export const nameParam = z.object({ name: z.string().describe('Name of the backup, such as 2026-01-15_130000') })
+
+/** The backups of a service. An impossible name is `backup_not_found`, without looking for it. */
 export interface Backups {
   /** Newest first. */
   list(): Promise<Backup[]>
   /** Throws `backup_not_found`. */
   find(name: string): Promise<Backup>
-  running(): BackupProgress | null
-  /** `record` runs when the backup is complete; if it throws, the backup is deleted. Throws `backup_in_progress`. */
-  create(kind: BackupKind, record: (backup: Backup) => Promise<void>): Promise<Backup>
+  running(): BackupProgress | null | Promise<BackupProgress | null>
+  /**
+   * `record` runs when the backup is complete; if it throws, the backup is deleted. Throws `backup_in_progress`. Null: it
+   * goes on after the answer, and is recorded as made by `by`; its failure too.
+   */
+  create(kind: BackupKind, record: (backup: Backup) => Promise<void>, by: Asking): Promise<Backup | null>
   /** `record` runs when the backup is hidden; if it throws, the backup reappears. Throws `backup_not_found`. */
   remove(name: string, record: () => Promise<void>): Promise<void>
   /** Verifies a backup by reading all of it. Throws `backup_not_found`. */
@@ -18,9 +24,16 @@ export interface Backups {
   /** A gzipped tar archive, made while it is read. Throws `backup_not_found`. */
   download(name: string): Promise<ReadableStream<Uint8Array>>
   /** When the schedule runs next: now when a run is due, null when it is off. */
-  nextRun(schedule: BackupSchedule): number | null
+  nextRun(schedule: BackupSchedule): number | null | Promise<number | null>
   /** Call it when the stored schedule has changed. */
   reschedule(): void
+}
+
+/** Who asked for a backup. */
+export type Asking = {
+  readonly viewer: { readonly user: { readonly id: number; readonly username: string } } | null
+  readonly ip: string | null
+  readonly requestId: string | null
 }
 
 /** Restores of backups that the next start performs: nothing replaces the database while it is open. */

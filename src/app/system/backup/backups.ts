@@ -1,5 +1,6 @@
 import type { Backup, BackupKind, Backups } from './backup.ts'
-import { audit, type AuditContext } from '../../audit/audit.ts'
+import { type Actor, audit, type AuditContext } from '../../audit/audit.ts'
+import type { Statement } from '../../../db/store.ts'
 import type { Ports } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 
@@ -8,15 +9,22 @@ export type BackupContext = AuditContext & Pick<Ports, 'backups'>
 
 /** Throws `unsupported_on_this_runtime`. */
 export function demandBackups(ctx: Pick<Ports, 'backups'>): Backups {
-  if (ctx.backups === null) throw new AppError('unsupported_on_this_runtime', 'This runtime has no backups')
+  if (ctx.backups === null)
+    throw new AppError(
+      'unsupported_on_this_runtime',
+      'This service has no place for backups: on the edge it is an R2 bucket, bound as BACKUPS',
+    )
   return ctx.backups
 }
 
-/** Makes a backup. Throws `backup_in_progress`. */
-export async function createBackup(ctx: BackupContext, kind: BackupKind): Promise<Backup> {
-  return demandBackups(ctx).create(kind, (backup) =>
-    ctx.store.atomic([audit(ctx, 'backup_created', withoutTime(backup))]),
-  )
+/** Makes a backup; null: it goes on after the answer. Throws `backup_in_progress`. */
+export async function createBackup(ctx: BackupContext, kind: BackupKind): Promise<Backup | null> {
+  return demandBackups(ctx).create(kind, (backup) => ctx.store.atomic([entryOfBackup(ctx, backup)]), ctx)
+}
+
+/** The entry of the audit log about a new backup. */
+export function entryOfBackup(ctx: AuditContext, backup: Backup, options: { actor?: Actor } = {}): Statement {
+  return audit(ctx, 'backup_created', withoutTime(backup), options)
 }
 
 function withoutTime({ name, kind, schema, tables, rows, sizeBytes }: Backup): Record<string, unknown> {

@@ -1,4 +1,4 @@
-import { backupSchema, progressSchema, verificationSchema } from './backup.ts'
+import { backupSchema, nameParam, progressSchema, verificationSchema } from './backup.ts'
 import { backupSettingsChangesSchema, backupSettingsSchema, lastRunSchema } from './schedule.ts'
 import { Hono } from 'hono'
 import * as z from 'zod'
@@ -12,9 +12,6 @@ import { readBackupSchedule, replaceBackupSettings } from './settings.ts'
 import { createBackup, deleteBackup, demandBackups, downloadBackup } from './backups.ts'
 import { timeField } from '../../http/fields.ts'
 
-// Any name is accepted here: an impossible one gets the same answer as an unknown one.
-export const nameParam = z.object({ name: z.string().describe('Name of the backup, such as 2026-01-15_130000') })
-
 const runTimes = { nextRunAt: timeField.nullable(), lastRun: lastRunSchema }
 const settingsAnswer = backupSettingsSchema.extend(runTimes)
 
@@ -26,11 +23,16 @@ export const backupRoutes = new Hono<AppEnv>()
     '/',
     requireAdminOrScope('backup'),
     requireFreshProof,
-    answers('Make a backup', { 201: z.object({ backup: backupSchema }) }, [
-      'backup_in_progress',
-      'unsupported_on_this_runtime',
-    ]),
-    async (c) => c.json({ backup: await createBackup(c.var.ctx, 'manual') }, 201),
+    answers(
+      'Make a backup. On the edge a large one goes on after the answer, which is 202 then: `GET` tells its progress',
+      { 201: z.object({ backup: backupSchema }), 202: z.object({ running: progressSchema.nullable() }) },
+      ['backup_in_progress', 'unsupported_on_this_runtime'],
+    ),
+    async (c) => {
+      const backup = await createBackup(c.var.ctx, 'manual')
+      if (backup !== null) return c.json({ backup }, 201)
+      return c.json({ running: await demandBackups(c.var.ctx).running() }, 202)
+    },
   )
   .get(
     '/',
@@ -42,7 +44,7 @@ export const backupRoutes = new Hono<AppEnv>()
     ),
     async (c) => {
       const backups = demandBackups(c.var.ctx)
-      return c.json({ backups: await backups.list(), running: backups.running() })
+      return c.json({ backups: await backups.list(), running: await backups.running() })
     },
   )
   .get(
@@ -119,5 +121,5 @@ async function settingsOf(ctx: Ctx) {
   const { since: _, ...settings } = schedule.settings
   const run = schedule.run
   const lastRun = run === null ? null : { at: run.at, ok: run.ok, error: run.error }
-  return { ...settings, nextRunAt: backups.nextRun(schedule), lastRun }
+  return { ...settings, nextRunAt: await backups.nextRun(schedule), lastRun }
 }

@@ -13,7 +13,7 @@ import {
   restoredAccessSchema,
 } from './restored-access.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
-import { nameParam } from '../backup/routes.ts'
+import { nameParam } from '../backup/backup.ts'
 import {
   cancelRestore,
   forgetRestoreOutcome,

@@ -96,10 +96,10 @@ async function readBackups({ backups, store }: SignedInCtx): Promise<System['bac
       last === undefined
         ? null
         : { name: last.name, createdAt: last.createdAt, kind: last.kind, sizeBytes: last.sizeBytes },
-    running: backups.running(),
+    running: await backups.running(),
     enabled: settings.enabled,
     since: settings.since,
-    nextRunAt: backups.nextRun(schedule),
+    nextRunAt: await backups.nextRun(schedule),
     lastRun: run === null ? null : { at: run.at, ok: run.ok, error: run.error },
     lastSuccessAt: run?.succeededAt ?? null,
     restoreError: (await readRestoreOutcome(store))?.error ?? null,

@@ -281,6 +281,10 @@ export const texts: Translation = {
   'This rule is damaged or was written by another version; you can delete it':
     'Diese Regel ist beschädigt oder stammt von einer anderen Version; Sie können sie löschen',
   'This runtime has no backups': 'Diese Laufzeitumgebung hat keine Sicherungen',
+  'This service has no place for backups: on the edge it is an R2 bucket, bound as BACKUPS':
+    'Dieser Dienst hat keinen Ort für Sicherungen: Auf der Edge ist das ein R2-Bucket, gebunden als BACKUPS',
+  'This backup is too large for one request: download it, and verify it with the command of a service on Node':
+    'Diese Sicherung ist zu groß für eine Anfrage: Laden Sie sie herunter und prüfen Sie sie mit dem Befehl eines Dienstes auf Node',
   'Every start follows RESTORE_FROM_BACKUP: remove that variable first':
     'Jeder Start folgt RESTORE_FROM_BACKUP: Entfernen Sie zuerst diese Variable',
   'The next start would refuse this backup: {why}': 'Der nächste Start würde diese Sicherung ablehnen: {why}',

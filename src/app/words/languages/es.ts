@@ -274,6 +274,10 @@ export const texts: Translation = {
   'This rule is damaged or was written by another version; you can delete it':
     'Esta regla está dañada o la escribió otra versión; puede eliminarla',
   'This runtime has no backups': 'Este entorno no tiene copias de seguridad',
+  'This service has no place for backups: on the edge it is an R2 bucket, bound as BACKUPS':
+    'Este servicio no tiene un lugar para copias de seguridad: en el edge es un bucket de R2, vinculado como BACKUPS',
+  'This backup is too large for one request: download it, and verify it with the command of a service on Node':
+    'Esta copia de seguridad es demasiado grande para una sola solicitud: descárguela y verifíquela con el comando de un servicio en Node',
   'Every start follows RESTORE_FROM_BACKUP: remove that variable first':
     'Cada inicio sigue RESTORE_FROM_BACKUP: quite primero esa variable',
   'The next start would refuse this backup: {why}': 'El próximo inicio rechazaría esta copia: {why}',

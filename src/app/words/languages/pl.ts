@@ -270,6 +270,10 @@ export const texts: Translation = {
   'This rule is damaged or was written by another version; you can delete it':
     'Ta reguła jest uszkodzona lub zapisała ją inna wersja; możesz ją usunąć',
   'This runtime has no backups': 'To środowisko nie ma kopii zapasowych',
+  'This service has no place for backups: on the edge it is an R2 bucket, bound as BACKUPS':
+    'Ta usługa nie ma miejsca na kopie zapasowe: na edge jest nim bucket R2, powiązany jako BACKUPS',
+  'This backup is too large for one request: download it, and verify it with the command of a service on Node':
+    'Ta kopia zapasowa jest za duża na jedno żądanie: pobierz ją i sprawdź poleceniem usługi na Node',
   'Every start follows RESTORE_FROM_BACKUP: remove that variable first':
     'Każde uruchomienie kieruje się zmienną RESTORE_FROM_BACKUP: najpierw ją usuń',
   'The next start would refuse this backup: {why}': 'Następne uruchomienie odrzuciłoby tę kopię: {why}',

@@ -275,6 +275,10 @@ export const texts: Translation = {
   'This rule is damaged or was written by another version; you can delete it':
     'Esta regra está danificada ou foi gravada por outra versão; você pode excluí-la',
   'This runtime has no backups': 'Este ambiente não tem backups',
+  'This service has no place for backups: on the edge it is an R2 bucket, bound as BACKUPS':
+    'Este serviço não tem um lugar para backups: na edge é um bucket R2, vinculado como BACKUPS',
+  'This backup is too large for one request: download it, and verify it with the command of a service on Node':
+    'Este backup é grande demais para uma única requisição: baixe-o e verifique-o com o comando de um serviço em Node',
   'Every start follows RESTORE_FROM_BACKUP: remove that variable first':
     'Cada início segue RESTORE_FROM_BACKUP: remova antes essa variável',
   'The next start would refuse this backup: {why}': 'O próximo início recusaria este backup: {why}',

@@ -3,7 +3,7 @@ import { Encrypter } from 'age-encryption'
 import { archiveBackup } from '../folder/archive.ts'
 import type { Files } from '../folder/files.ts'
 import { letGo } from '../folder/let-go.ts'
-import type { Manifest } from '../folder/manifest.ts'
+import type { Manifest } from '../../../app/system/backup/format/manifest.ts'
 
 export type EncryptionJob = {
   /** The folder of the backup. */

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { createGzip, type Gzip } from 'node:zlib'
 import { createTarPacker, type TarHeader } from 'modern-tar'
 import { letGo } from './let-go.ts'
-import type { Manifest } from './manifest.ts'
-import { MANIFEST } from './names.ts'
+import type { Manifest } from '../../../app/system/backup/format/manifest.ts'
+import { MANIFEST } from '../../../app/system/backup/format/names.ts'
 import { CHUNK_BYTES, openRegular } from './safe-read.ts'
 
 /**

@@ -1,11 +1,12 @@
 import type { Backup } from '../../../app/system/backup/backup.ts'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { BackupDamage, RestoreRefused } from './damage.ts'
+import { BackupDamage, RestoreRefused } from '../../../app/system/backup/format/damage.ts'
 import type { Files } from './files.ts'
-import { describeBackup, type Manifest, readManifest } from './manifest.ts'
-import { MANIFEST } from './names.ts'
-import { isBackupName } from './names.ts'
+import { describeBackup, type Manifest } from '../../../app/system/backup/format/manifest.ts'
+import { readManifest } from './read-manifest.ts'
+import { MANIFEST } from '../../../app/system/backup/format/names.ts'
+import { isBackupName } from '../../../app/system/backup/format/names.ts'
 import { changedAtMs, isRealDirectory, readRealDirectory } from './safe-read.ts'
 
 /** The directory of a data directory's backups. */

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync } from 'node:fs'
-import { BackupDamage, RestoreRefused } from './damage.ts'
+import { BackupDamage, RestoreRefused } from '../../../app/system/backup/format/damage.ts'
 import { hasCode } from '../../disk/error-code.ts'
 
 // O_NONBLOCK: a FIFO opens at once, without a writer, and is refused because it is not a regular file.

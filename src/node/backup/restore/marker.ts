@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import * as z from 'zod'
-import { BackupDamage, RestoreRefused } from '../folder/damage.ts'
+import { BackupDamage, RestoreRefused } from '../../../app/system/backup/format/damage.ts'
 import type { Files } from '../folder/files.ts'
 import { readSmallFile } from '../folder/safe-read.ts'
 import { existsSync } from 'node:fs'

@@ -3,9 +3,10 @@ import Database from 'better-sqlite3'
 import type { Log } from '../../../app/base/log.ts'
 import { COPY_KEYS_KEY } from '../../../app/system/copies/keys.ts'
 import { SERVICE_MARK_KEY } from '../../../app/system/copies/service-mark.ts'
-import { RestoreRefused } from '../folder/damage.ts'
+import { RestoreRefused } from '../../../app/system/backup/format/damage.ts'
 import { hasCode } from '../../disk/error-code.ts'
-import { tablesOf, quoted } from '../tables/tables.ts'
+import { tablesOf } from '../tables/tables-of.ts'
+import { quoted } from '../../../app/system/backup/format/tables.ts'
 
 /** The database that a restore replaces: none, a readable one, or an unreadable one. */
 export type Replaced = 'none' | 'sound' | 'unreadable'

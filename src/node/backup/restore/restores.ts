@@ -3,10 +3,16 @@ import type { Backups, Restores } from '../../../app/system/backup/backup.ts'
 import { AppError, DISK_FULL } from '../../../app/http/errors.ts'
 import { said } from '../../../app/words/words.ts'
 import { isDiskFull } from '../../disk/error-code.ts'
-import { BackupDamage, RestoreRefused } from '../folder/damage.ts'
+import { BackupDamage, RestoreRefused } from '../../../app/system/backup/format/damage.ts'
 import { backupsDirectory, hasBackup } from '../folder/directory.ts'
 import { diskFiles } from '../folder/files.ts'
-import { checkSignature, describeBackup, type Manifest, readManifest, signingKey } from '../folder/manifest.ts'
+import {
+  checkSignature,
+  describeBackup,
+  type Manifest,
+  signingKey,
+} from '../../../app/system/backup/format/manifest.ts'
+import { readManifest } from '../folder/read-manifest.ts'
 import { refuseUnsigned, type RestoreOptions } from './restore.ts'
 import { readStage, sweepDrafts, withdrawStage, writeStage } from './stage.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import { randomToken } from '../../../app/accounts/sessions/session-token.ts'
 import { hasCode } from '../../disk/error-code.ts'
-import { BackupDamage } from '../folder/damage.ts'
+import { BackupDamage } from '../../../app/system/backup/format/damage.ts'
 import type { Files } from '../folder/files.ts'
 import { readSmallFile } from '../folder/safe-read.ts'
 

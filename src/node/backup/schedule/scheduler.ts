@@ -1,14 +1,12 @@
-import type { BackupSchedule } from '../../../app/system/backup/schedule.ts'
 import type { Backups } from '../../../app/system/backup/backup.ts'
 import { AppError } from '../../../app/http/errors.ts'
 import type { AuditContext } from '../../../app/audit/audit.ts'
 import type { Ports } from '../../../app/base/context.ts'
 import { forgetFutureRuns, readBackupSchedule, recordScheduledRun } from '../../../app/system/backup/settings.ts'
-import { createBackup, deleteBackup } from '../../../app/system/backup/backups.ts'
+import { createBackup } from '../../../app/system/backup/backups.ts'
 import { type Clock, createTimer } from '../../clock.ts'
 import type { BackupStore } from '../backups.ts'
-import { expiredBackups } from './retention.ts'
-import { nextRun } from './schedule.ts'
+import { adoptNewest, dueAt, messageOf, pruneBackups } from '../../../app/system/backup/scheduled.ts'
 
 /** The longest timer, so that a changed clock or a machine that slept is noticed soon. */
 const MAX_TIMER_MS = 60_000
@@ -51,7 +49,7 @@ export function createScheduler(options: {
     },
     start: async () => {
       isStopped = false
-      await adoptNewest(backups, asSystem(ports))
+      await adoptNewest(context)
       arm(0)
     },
     stop: () => {
@@ -100,52 +98,12 @@ export function createScheduler(options: {
       await recordScheduledRun(context, { at, ok: false, error: messageOf(error) })
       return
     }
-    await recordScheduledRun(context, { at, ok: true, error: await prune() })
+    await recordScheduledRun(context, { at, ok: true, error: await pruneBackups(context, log, timeZone) })
   }
 
-  /** Deletes only scheduled backups, oldest first, and only after a success. Returns an error message, or null. */
-  async function prune(): Promise<string | null> {
-    try {
-      const { settings } = await readBackupSchedule(ports.store)
-      for (const name of expiredBackups(await backups.list(), settings, now(), timeZone).toReversed()) {
-        await deleteBackup(context, name, 'retention')
-        log.info('Backup deleted', { name, reason: 'retention' })
-      }
-      return null
-    } catch (error) {
-      log.error('Old backups could not be deleted', { error })
-      return `Old backups could not be deleted: ${messageOf(error)}`
-    }
-  }
   return scheduler
 }
 
 function asSystem({ store, now }: Pick<Ports, 'store' | 'now'>): AuditContext {
   return { store, now, ip: null, requestId: null, viewer: null }
-}
-
-function messageOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).slice(0, 500)
-}
-
-function dueAt({ settings, run }: BackupSchedule, now: number, timeZone: string): number | null {
-  if (!settings.enabled) return null
-  return nextRun(now, {
-    timeZone,
-    time: settings.backupTime,
-    since: settings.since,
-    succeededAt: run?.succeededAt ?? null,
-    failed: run !== null && !run.ok ? { at: run.at, count: run.failures } : null,
-  })
-}
-
-/**
- * A restored database may have recorded fewer runs than there are backups on disk. Today's backup must not be made
- * twice.
- */
-async function adoptNewest(backups: BackupStore, ctx: AuditContext): Promise<void> {
-  const { run } = await readBackupSchedule(ctx.store)
-  const newest = (await backups.list()).find(({ kind }) => kind === 'scheduled')
-  if (newest === undefined || newest.createdAt > ctx.now() || newest.createdAt <= (run?.at ?? 0)) return
-  await recordScheduledRun(ctx, { at: newest.createdAt, ok: true, error: null })
 }

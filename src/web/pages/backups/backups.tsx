@@ -26,6 +26,9 @@ import { BackupSchedule } from './schedule.tsx'
 type List = InferResponseType<typeof api.system.backup.$get>
 type Backup = List['backups'][number]
 
+/** The backup, or the progress of one that goes on after the answer. */
+type Made = InferResponseType<typeof api.system.backup.$post>
+
 const PROGRESS_MS = 700
 
 export function BackupsPage() {
@@ -46,6 +49,8 @@ function KnownBackups() {
   const making = useAction()
   const chosen = useSignal<string | null>(null)
   const running = data.value?.running ?? null
+  // On the edge only the console restores, and nothing is imported.
+  const isRestoring = restore.error.value?.code !== 'unsupported_on_this_runtime'
   const isRunning = making.busy.value || running !== null
   useEffect(() => {
     if (!isRunning) return
@@ -54,8 +59,8 @@ function KnownBackups() {
   }, [isRunning])
   const make = () =>
     making.run(async () => {
-      const { backup } = await ask(api.system.backup.$post())
-      say(backupTexts.made(backup.name))
+      const made = await ask<Made>(api.system.backup.$post())
+      if ('backup' in made) say(backupTexts.made(made.backup.name))
       await reload()
     })
   return (
@@ -63,9 +68,11 @@ function KnownBackups() {
       title={backupTexts.title}
       actions={
         <>
-          <a class="button" href={href('/backups/copies')}>
-            {copyTexts.open}
-          </a>
+          {isRestoring && (
+            <a class="button" href={href('/backups/copies')}>
+              {copyTexts.open}
+            </a>
+          )}
           <button type="button" class="button primary" disabled={isRunning} onClick={() => void make()}>
             {isRunning ? backupTexts.making : backupTexts.make}
           </button>
@@ -85,13 +92,17 @@ function KnownBackups() {
       )}
       {isLoaded && data.value?.backups.length === 0 && <p class="faint measure">{backupTexts.none}</p>}
       {isLoaded && data.value !== null && data.value.backups.length > 0 && (
-        <BackupTable backups={data.value.backups} onDeleted={reload} onRestore={(name) => (chosen.value = name)} />
+        <BackupTable
+          backups={data.value.backups}
+          onDeleted={reload}
+          onRestore={isRestoring ? (name) => (chosen.value = name) : null}
+        />
       )}
       {isLoaded && (
         <div class="cards of-fields">
           <BackupSchedule loaded={schedule} />
-          <HowToRestore name={data.value?.backups[0]?.name ?? backupTexts.anyBackup} />
-          <BringHistory loaded={imported} />
+          {isRestoring && <HowToRestore name={data.value?.backups[0]?.name ?? backupTexts.anyBackup} />}
+          {isRestoring && <BringHistory loaded={imported} />}
         </div>
       )}
       {chosen.value !== null && restore.data.value !== null && (
@@ -116,7 +127,11 @@ function Unsupported() {
   )
 }
 
-function BackupTable(props: { backups: readonly Backup[]; onDeleted(): Promise<void>; onRestore(name: string): void }) {
+function BackupTable(props: {
+  backups: readonly Backup[]
+  onDeleted(): Promise<void>
+  onRestore: ((name: string) => void) | null
+}) {
   return (
     <div class="table-box">
       <table class="table">
@@ -144,8 +159,8 @@ function BackupTable(props: { backups: readonly Backup[]; onDeleted(): Promise<v
   )
 }
 
-function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestore(name: string): void }) {
-  const { backup } = props
+function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestore: ((name: string) => void) | null }) {
+  const { backup, onRestore } = props
   const checking = useAction()
   const result = useSignal<{ ok: boolean; isOwn: boolean; text: string; signature: string } | null>(null)
   const param = { name: backup.name }
@@ -215,14 +230,16 @@ function BackupRow(props: { backup: Backup; onDeleted(): Promise<void>; onRestor
           >
             <Icon name="download" />
           </a>
-          <button
-            type="button"
-            class="button small"
-            aria-label={restoreTexts.restoreOf(backup.name)}
-            onClick={() => props.onRestore(backup.name)}
-          >
-            {restoreTexts.restore}
-          </button>
+          {onRestore !== null && (
+            <button
+              type="button"
+              class="button small"
+              aria-label={restoreTexts.restoreOf(backup.name)}
+              onClick={() => onRestore(backup.name)}
+            >
+              {restoreTexts.restore}
+            </button>
+          )}
           <button type="button" class="button small danger-quiet" aria-label={label(t.common.delete)} onClick={remove}>
             {t.common.delete}
           </button>

@@ -25,7 +25,7 @@ const POLL_MS = 30 * SECOND_MS
 const SLOW_POLL_MS = 2 * MINUTE_MS
 /** The state of the service itself: what is wrong first, then everything that was looked at. */
 export function SystemPage() {
-  const { data, error, reload } = useLoad(() => ask(api.system.$get()), [], has('backups') ? POLL_MS : SLOW_POLL_MS, [
+  const { data, error, reload } = useLoad(() => ask(api.system.$get()), [], has('radio') ? POLL_MS : SLOW_POLL_MS, [
     'link',
   ])
   const found = data.value

@@ -54,7 +54,7 @@ export const backupTexts = catalog('backupTexts', {
     'Remove the variable afterwards. If you leave it, later starts see that the restore is done and skip it.',
   ],
   anyBackup: '<name of a backup>',
-  unsupported: 'Backups need the Node service',
-  unsupportedHelp: 'On the edge, the platform keeps the database. Use its own point-in-time restore.',
+  unsupported: 'Backups need an R2 bucket',
+  unsupportedHelp: 'Bind a bucket as BACKUPS in wrangler.toml: docs/edge.md says how.',
   running: 'A backup is being made.',
 })

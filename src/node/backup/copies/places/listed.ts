@@ -1,4 +1,4 @@
-import { isBackupName } from '../../folder/names.ts'
+import { isBackupName } from '../../../../app/system/backup/format/names.ts'
 import type { Stored } from './place.ts'
 import { CopyFailure } from './problems.ts'
 

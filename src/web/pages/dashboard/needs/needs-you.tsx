@@ -29,7 +29,7 @@ const SLOW_POLL_MS = 2 * POLL_MS
  * was looked at. Only what this user may see is looked at.
  */
 export function NeedsYou({ found }: { found: Dashboard | null }) {
-  const service = useLoad(readService, [isAdmin.value], has('backups') ? POLL_MS : SLOW_POLL_MS)
+  const service = useLoad(readService, [isAdmin.value], has('radio') ? POLL_MS : SLOW_POLL_MS)
   const own = isAnonymous.value ? [] : (nodes.value ?? []).filter(({ isLocal }) => isLocal)
   const keys = useLoad(
     () => readOwnKeyNeeds(own),

@@ -1,15 +1,12 @@
-import { BACKUP_KINDS, type Backup, type Signature } from '../../../app/system/backup/backup.ts'
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import { join } from 'node:path'
+import { BACKUP_KINDS, type Backup, type Signature } from '../backup.ts'
 import * as z from 'zod'
+import { hmacSha256Bytes, isSameText, sha256Hex, toHex } from '../../../base/crypto.ts'
 import { BackupDamage, RestoreRefused } from './damage.ts'
 import { MANIFEST } from './names.ts'
-import { readSmallFile } from './safe-read.ts'
 
 const FORMAT_VERSION = 1
 /** The largest ID: beyond it a double can't tell adjacent numbers apart, and SQLite gives the next row a higher one. */
 export const MAX_ID = 2 ** 52
-const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
 const MAX_TABLE_BYTES = 2 ** 36
 
 const identifier = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)
@@ -56,7 +53,7 @@ export type Manifest = z.infer<typeof manifestSchema>
 
 /** A key that signs manifests, derived from a session secret; the secret cannot be recovered from it. */
 export function signingKey(secret: string): Uint8Array {
-  return createHmac('sha256', secret).update('mesh-monitoring-service backup manifest').digest()
+  return hmacSha256Bytes(secret, 'mesh-monitoring-service backup manifest')
 }
 
 /** The text of a manifest file. */
@@ -70,23 +67,22 @@ function textOf(manifest: Manifest): string {
 }
 
 function digestOf(unhashed: Omit<Manifest, 'sha256'>): string {
-  return createHash('sha256').update(JSON.stringify(unhashed)).digest('hex')
+  return sha256Hex(JSON.stringify(unhashed))
 }
 
 function hmacOf(content: ManifestContent, key: Uint8Array): string {
-  return createHmac('sha256', key).update(JSON.stringify(content)).digest('hex')
+  return toHex(hmacSha256Bytes(key, JSON.stringify(content)))
 }
 
 function keyName(key: Uint8Array): string {
-  return createHash('sha256').update(key).digest('hex').slice(0, 16)
+  return sha256Hex(key).slice(0, 16)
 }
 
 /**
- * Reads the manifest of a backup. Throws BackupDamage, or RestoreRefused for a format of a later version. Every byte
+ * The manifest in the text of its file. Throws BackupDamage, or RestoreRefused for a format of a later version. Every byte
  * counts: a file with the same content in different bytes is damaged too.
  */
-export function readManifest(directory: string): Manifest {
-  const text = readSmallFile(join(directory, MANIFEST), MANIFEST, MAX_MANIFEST_BYTES)
+export function parseManifest(text: string): Manifest {
   const value = parseJson(text)
   const version = z.object({ formatVersion: z.int().min(FORMAT_VERSION + 1) }).safeParse(value)
   if (version.success) {
@@ -121,8 +117,7 @@ export function checkSignature(manifest: Manifest, keys: readonly Uint8Array[]):
   if (signature === null || signature === undefined) return 'none'
   const key = keys.find((key) => keyName(key) === signature.key)
   if (key === undefined) return 'foreign'
-  const expected = Buffer.from(hmacOf(content, key), 'hex')
-  if (timingSafeEqual(expected, Buffer.from(signature.hmac, 'hex'))) return 'own'
+  if (isSameText(hmacOf(content, key), signature.hmac)) return 'own'
   throw new BackupDamage(`${MANIFEST} does not match its signature: it was changed by somebody without the secret`)
 }
 
@@ -143,7 +138,7 @@ export function totalRows({ tables }: Pick<Manifest, 'tables'>): number {
 /** A backup as the API returns it. */
 export function describeBackup(name: string, manifest: Manifest): Backup {
   const { createdAt, kind, appVersion, schema, tables } = manifest
-  const bytes = tables.reduce((sum, table) => sum + table.bytes, Buffer.byteLength(textOf(manifest)))
+  const bytes = tables.reduce((sum, table) => sum + table.bytes, new TextEncoder().encode(textOf(manifest)).length)
   return {
     name,
     createdAt,

@@ -1,5 +1,5 @@
-import type { Backup } from '../../../app/system/backup/backup.ts'
-import type { BackupSettings } from '../../../app/system/backup/schedule.ts'
+import type { Backup } from './backup.ts'
+import type { BackupSettings } from './schedule.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 
 /** A backup, or a copy of one. */

@@ -1,3 +1,5 @@
+import { bytesOf } from '../../../base/base64.ts'
+import { toBase64 } from '../../../base/crypto.ts'
 import { quoted } from './tables.ts'
 
 /** Values of SQLite as better-sqlite3 binds them. Numbers are reals: an integer column converts them to integers. */
@@ -5,17 +7,44 @@ export type Cell = string | number | bigint | Uint8Array | null
 
 const MAX_EXACT = Number.MAX_SAFE_INTEGER
 
+type Columns = readonly { readonly name: string; readonly type: string }[]
+
 /**
  * SQL that makes the JSON array of a row. An integer beyond 2^53 becomes `{"$int": "…"}`, a blob `{"$base64": "…"}`
  * (needs the function `to_base64`). SQLite writes reals with a point and 17 digits, infinity as 9.0e+999.
  */
-export function rowJson(columns: readonly { readonly name: string; readonly type: string }[]): string {
-  return `json_array(${columns.map(({ name, type }) => cellJson(quoted(name), type)).join(', ')})`
+export function rowJson(columns: Columns): string {
+  return arrayOf(columns, '', toBase64Cell)
 }
 
-function cellJson(cell: string, type: string): string {
+/**
+ * The same for D1, whose functions take at most 32 values, and which has none for base64: blobs are `{"$hex": "…"}`.
+ * `row`: which one in a trigger, `old` or `new`.
+ */
+export function narrowRowJson(columns: Columns, row?: 'old' | 'new'): string {
+  const arrays: string[] = []
+  for (let at = 0; at < columns.length; at += 32) {
+    arrays.push(arrayOf(columns.slice(at, at + 32), row === undefined ? '' : `${row}.`, toHexCell))
+  }
+  // A value ends with no bracket of an array, nor begins with one.
+  const last = arrays.length - 1
+  return arrays
+    .map((array, i) => (i < last ? `rtrim(${array}, ']')` : array))
+    .map((array, i) => (i > 0 ? `ltrim(${array}, '[')` : array))
+    .join(" || ',' || ")
+}
+
+type BlobJson = (cell: string) => string
+
+const toBase64Cell: BlobJson = (cell) => `json_object('$base64', to_base64(${cell}))`
+const toHexCell: BlobJson = (cell) => `json_object('$hex', hex(${cell}))`
+
+const arrayOf = (columns: Columns, row: string, blob: BlobJson) =>
+  `json_array(${columns.map(({ name, type }) => cellJson(row + quoted(name), type, blob)).join(', ')})`
+
+function cellJson(cell: string, type: string, blobJson: BlobJson): string {
   const marked = `json_object('$int', cast(${cell} as text))`
-  const blob = `when 'blob' then json_object('$base64', to_base64(${cell}))`
+  const blob = `when 'blob' then ${blobJson(cell)}`
   // Without an affinity, the column does not distinguish 5 from 5.0.
   if (hasNoAffinity(type)) return `case typeof(${cell}) when 'integer' then ${marked} ${blob} else ${cell} end`
   // Nearly every cell is null or a number within these bounds, and comparing is twice as fast as typeof. It works
@@ -48,6 +77,6 @@ function decodeInteger(text: string): bigint | undefined {
 }
 
 function decodeBlob(text: string): Uint8Array | undefined {
-  const bytes = Buffer.from(text, 'base64')
-  return bytes.toString('base64') === text ? bytes : undefined
+  const bytes = text === '' ? new Uint8Array() : bytesOf(text)
+  return bytes !== null && toBase64(bytes) === text ? bytes : undefined
 }

@@ -1,0 +1,136 @@
+import { type Backup, backupSchema } from '../../app/system/backup/backup.ts'
+import { BackupDamage } from '../../app/system/backup/format/damage.ts'
+import { describeBackup, type Manifest, parseManifest } from '../../app/system/backup/format/manifest.ts'
+import { isBackupName } from '../../app/system/backup/format/names.ts'
+import { type Contents, contentsSchema } from './work.ts'
+
+/** What backups use of R2. */
+export type Bucket = Pick<R2Bucket, 'put' | 'get' | 'head' | 'list' | 'delete'>
+
+// A backup is its manifest, which is written last and deleted first; the rest of it counts for nothing without one.
+const MANIFESTS = 'manifests/'
+const PARTS = 'parts/'
+const manifestKey = (name: string) => `${MANIFESTS}${name}.json`
+const contentsKey = (name: string) => `${PARTS}${name}/contents.json`
+
+/** Where part number `number` of a backup is. `revision`: no other invocation writes to the same place. */
+export const partKey = (name: string, number: number, revision: number) =>
+  `${PARTS}${name}/${String(number).padStart(5, '0')}-${revision}`
+
+/** Newest first. */
+export async function listManifests(bucket: Bucket): Promise<Backup[]> {
+  const backups: Backup[] = []
+  await eachPage(bucket, { prefix: MANIFESTS, include: ['customMetadata'] }, ({ objects }) => {
+    for (const { customMetadata } of objects) {
+      const found = backupSchema.safeParse(jsonOf(customMetadata?.['backup'] ?? 'null'))
+      if (found.success && isBackupName(found.data.name)) backups.push(found.data)
+    }
+  })
+  return backups.toSorted((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? 1 : -1))
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+export async function hasManifest(bucket: Bucket, name: string): Promise<boolean> {
+  return isBackupName(name) && (await bucket.head(manifestKey(name))) !== null
+}
+
+/** The text of a manifest; null: there is no such backup. */
+export async function readManifestText(bucket: Bucket, name: string): Promise<string | null> {
+  if (!isBackupName(name)) return null
+  return (await (await bucket.get(manifestKey(name)))?.text()) ?? null
+}
+
+/** Throws BackupDamage. */
+export async function readContents(bucket: Bucket, name: string): Promise<Contents> {
+  const text = await (await bucket.get(contentsKey(name)))?.text()
+  const found = contentsSchema.safeParse(text === undefined ? null : jsonOf(text))
+  if (!found.success) throw new BackupDamage(`the list of the parts of ${name} is missing or damaged`)
+  return found.data
+}
+
+/** Stores an object and makes sure that all of it is there. */
+export async function putWhole(bucket: Bucket, key: string, bytes: Uint8Array, options?: R2PutOptions): Promise<void> {
+  const stored: R2Object | null = await bucket.put(key, bytes, options)
+  if (stored?.size === bytes.length) return
+  throw new Error(`the bucket stored ${stored?.size ?? 'none'} of ${bytes.length} bytes of ${key}`)
+}
+
+const utf8 = new TextEncoder()
+
+/** Makes a backup of parts that are all in the bucket, which is checked. */
+export async function completeBackup(
+  bucket: Bucket,
+  name: string,
+  { tables, objects }: Contents,
+  manifest: string,
+): Promise<Backup> {
+  await demandParts(bucket, name, objects)
+  await putWhole(bucket, contentsKey(name), utf8.encode(JSON.stringify({ tables, objects })))
+  const backup = describeBackup(name, parseManifest(manifest))
+  await putManifest(bucket, backup, manifest)
+  return backup
+}
+
+async function putManifest(bucket: Bucket, backup: Backup, text: string): Promise<void> {
+  await putWhole(bucket, manifestKey(backup.name), utf8.encode(text), {
+    customMetadata: { backup: JSON.stringify(backup) },
+    httpMetadata: { contentType: 'application/json' },
+  })
+}
+
+/** Throws BackupDamage if a part is not in the bucket, or has another size. */
+export async function demandParts(bucket: Bucket, name: string, objects: Contents['objects']): Promise<void> {
+  const sizes = new Map<string, number>()
+  await eachPage(bucket, { prefix: `${PARTS}${name}/` }, (page) => {
+    for (const { key, size } of page.objects) sizes.set(key, size)
+  })
+  const missing = objects.find(({ key, bytes }) => sizes.get(key) !== bytes)
+  if (missing !== undefined) throw new BackupDamage(`${missing.key} is missing in the bucket, or has another size`)
+}
+
+/** Takes a backup out of the list while `record` runs, and puts it back if that throws. */
+export async function hideBackup(bucket: Bucket, manifest: Manifest, name: string, record: () => Promise<void>) {
+  const text = await readManifestText(bucket, name)
+  await bucket.delete(manifestKey(name))
+  try {
+    await record()
+  } catch (error) {
+    if (text !== null) await putManifest(bucket, describeBackup(name, manifest), text)
+    throw error
+  }
+}
+
+/** Deletes the manifest and the parts of what was to become a backup, or was one. */
+export async function removeParts(bucket: Bucket, name: string): Promise<void> {
+  await bucket.delete(manifestKey(name))
+  for (;;) {
+    const { objects } = await bucket.list({ prefix: `${PARTS}${name}/` })
+    if (objects.length === 0) return
+    await bucket.delete(objects.map(({ key }) => key))
+  }
+}
+
+/** Deletes parts that belong to no backup. Call it while none is being made. */
+export async function sweepParts(bucket: Bucket): Promise<void> {
+  const names = new Set<string>()
+  await eachPage(bucket, { prefix: PARTS, delimiter: '/' }, ({ delimitedPrefixes }) => {
+    for (const prefix of delimitedPrefixes) names.add(prefix.slice(PARTS.length, -1))
+  })
+  for (const name of names) if (!(await hasManifest(bucket, name))) await removeParts(bucket, name)
+}
+
+async function eachPage(bucket: Bucket, options: R2ListOptions, take: (page: R2Objects) => void): Promise<void> {
+  let cursor: string | undefined
+  do {
+    const page: R2Objects = await bucket.list({ ...options, ...(cursor !== undefined && { cursor }) })
+    take(page)
+    cursor = page.truncated ? page.cursor : undefined
+  } while (cursor !== undefined)
+}
