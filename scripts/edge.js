@@ -1,7 +1,7 @@
 // Builds the pages and the worker for the edge, as wrangler.toml expects them: dist/web and dist/edge.
 //   node scripts/edge.js                 builds both
 //   node scripts/edge.js --worker DIST   builds the worker alone, and its files, into another dist
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -44,17 +44,22 @@ async function minifyAgain(file) {
     module: true,
     ecma: 2020,
     compress: { passes: 3, pure_getters: true, unsafe_arrows: true },
-    sourceMap: { content: readFileSync(`${file}.map`, 'utf8'), url: `${basename(file)}.map` },
+    // A module that is not from our files has no map.
+    sourceMap: existsSync(`${file}.map`) && {
+      content: readFileSync(`${file}.map`, 'utf8'),
+      url: `${basename(file)}.map`,
+    },
   })
   writeFileSync(file, code)
-  writeFileSync(`${file}.map`, map)
+  if (map !== undefined) writeFileSync(`${file}.map`, map)
 }
 
 /** The source files of worker.js and of what it imports at once. In one module they are smaller than in several. */
 function startOf(modules) {
   const names = new Set(['worker.js'])
   for (const name of names)
-    for (const next of modules.find(({ fileName }) => fileName === name).imports) names.add(next)
+    // Modules of the runtime are not among them.
+    for (const next of modules.find(({ fileName }) => fileName === name)?.imports ?? []) names.add(next)
   return new Set(modules.flatMap(({ fileName, moduleIds }) => (names.has(fileName) ? moduleIds : [])))
 }
 

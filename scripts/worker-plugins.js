@@ -33,6 +33,7 @@ const LAZY = [
   'app/mesh/routes/ingest',
   'app/mesh/survey/routes',
   'app/system/audit/routes',
+  'app/system/backup/routes',
   'app/system/metrics/routes',
   'app/system/moving-in/routes',
   'app/system/settings-routes',
@@ -367,8 +368,7 @@ function withoutPorts() {
         node?.type === 'MemberExpression' && ABSENT.has(node.property.name) && HOLDERS.has(textOf(node.object))
       const answerOf = ({ type, callee }) => (type === 'CallExpression' ? ANSWERS.get(callee.name) : undefined)
       // It throws, so nothing after it runs.
-      const isDemand = (node) =>
-        node?.type === 'CallExpression' && node.callee.name === 'demandAccountMail'
+      const isDemand = (node) => node?.type === 'CallExpression' && node.callee.name === 'demandAccountMail'
       const cuts = []
       const { program } = parseSync(id, code)
       each(program, (node) => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { gunzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { decodeCell } from '../../src/app/system/backup/format/cells.ts'
 import { backupTables, quoted } from '../../src/app/system/backup/format/tables.ts'
@@ -223,6 +223,19 @@ test('what is damaged in the bucket is found, and not downloaded', async () => {
   const found = await backups.verify(name)
   expect(found.ok).toBe(false)
   expect(found.problems.length).toBeGreaterThan(0)
+  // A part that inflates without end is not read to it.
+  const bomb = new Uint8Array(gzipSync(Buffer.alloc(2 ** 24)))
+  const contents = await readContents(bucket, name)
+  const [first] = contents.tables
+  const piece = { object: 0, at: 0, bytes: bomb.length }
+  const bombed = { ...contents, tables: [{ ...first, pieces: [piece] }, ...contents.tables.slice(1)] }
+  const listed = `parts/${name}/contents.json`
+  const whole = bucket.objects.get(listed)
+  if (whole === undefined) throw new Error('no list of parts')
+  bucket.objects.set(key, { bytes: bomb, customMetadata: {} })
+  bucket.objects.set(listed, { ...whole, bytes: new TextEncoder().encode(JSON.stringify(bombed)) })
+  expect((await backups.verify(name)).problems).toContainEqual(expect.stringMatching(/has more than \d+ bytes$/))
+  bucket.objects.set(listed, whole)
   bucket.objects.set(key, { bytes: bytes.slice(1), customMetadata: {} })
   await expect(backups.download(name)).rejects.toMatchObject({ code: 'backup_unusable' })
   bucket.objects.delete(key)

@@ -9,6 +9,7 @@ export type Bucket = Pick<R2Bucket, 'put' | 'get' | 'head' | 'list' | 'delete'>
 
 // A backup is its manifest, which is written last and deleted first; the rest of it counts for nothing without one.
 const MANIFESTS = 'manifests/'
+const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
 const PARTS = 'parts/'
 const manifestKey = (name: string) => `${MANIFESTS}${name}.json`
 const contentsKey = (name: string) => `${PARTS}${name}/contents.json`
@@ -44,7 +45,8 @@ export async function hasManifest(bucket: Bucket, name: string): Promise<boolean
 /** The text of a manifest; null: there is no such backup. */
 export async function readManifestText(bucket: Bucket, name: string): Promise<string | null> {
   if (!isBackupName(name)) return null
-  return (await (await bucket.get(manifestKey(name)))?.text()) ?? null
+  const found = await bucket.get(manifestKey(name))
+  return found === null || found.size > MAX_MANIFEST_BYTES ? null : found.text()
 }
 
 /** Throws BackupDamage. */

@@ -85,6 +85,8 @@ async function checkTable(
   for await (const piece of piecesOf(bucket, contents, table.name)) {
     for await (const chunk of inflated(piece, table.file)) {
       bytes += chunk.length
+      // A part may inflate to anything.
+      if (bytes > table.bytes) throw new BackupDamage(`${table.file} has more than ${table.bytes} bytes`)
       hash.update(chunk)
       rows.feed(chunk)
     }
