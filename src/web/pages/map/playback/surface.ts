@@ -5,8 +5,8 @@ import { lay, type Raster } from './raster.ts'
 const SQUARE = 64
 
 /**
- * The pixels of a canvas, kept and mixed here: without graphics hardware, a canvas takes ten times as long for each small
- * picture. Nothing is read from the canvas, which some browsers forbid.
+ * The pixels of a canvas, kept and mixed here: without graphics hardware, a canvas takes several times as long for each
+ * small picture. Nothing is read from the canvas, which some browsers forbid.
  */
 export type Surface = {
   /** Keeps these copies, and nothing else, for the pictures that follow. */
