@@ -23,7 +23,7 @@ import { findNewerMigration } from './migrations.ts'
 import { refuse, servePages } from './pages.ts'
 import { scriptPasswordHasher } from './passwords.ts'
 import { fetchOutbound } from './outbound.ts'
-import { runAlerts, runAnchor, runRetention, runSchedule, runWatching } from './schedule.ts'
+import { runAlerts, runAnchor, runRetention, runSchedule, runSurvey, runWatching } from './schedule.ts'
 import { noteRun, type Job } from '../app/system/status/runs.ts'
 import { discardBody } from './unread-body.ts'
 
@@ -31,6 +31,8 @@ import { discardBody } from './unread-body.ts'
 const EACH_MINUTE = '* * * * *'
 /** The trigger of wrangler.toml that deletes old data: a run of its own may make as many queries as another one. */
 const RETENTION = '5-55/10 * * * *'
+/** The trigger of wrangler.toml for what is known about the whole mesh, in a run of its own for the same reason. */
+const SURVEY = '8-58/10 * * * *'
 
 /** State that an isolate keeps between requests. */
 type Service =
@@ -235,6 +237,7 @@ export default {
     try {
       await refuseNewer(ports)
       if (cron === RETENTION) return await noted(ports, 'retention', () => runRetention(ports, scheduledTime))
+      if (cron === SURVEY) return await runSurvey(ports, scheduledTime)
       if (cron !== EACH_MINUTE) await noted(ports, 'upkeep', () => runSchedule(ports, scheduledTime))
       await runAlerts(ports)
       await runAnchor(ports)
