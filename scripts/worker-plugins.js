@@ -51,7 +51,6 @@ export function workerPlugins(root) {
     withoutSomeRoutes(root),
     withLazyModules(root),
     withoutConnections(root),
-    withoutFindings(root),
     withoutCopies(root),
     withoutNodeVariables(root),
     onlyReadJson(root),
@@ -237,17 +236,6 @@ function withoutConnections(root) {
   const code = 'export const connectionSchema = null; export const listConnections = async () => []'
   const load = (id) => (id === file ? code : null)
   return { name: 'without-connections', enforce: 'pre', load }
-}
-
-/** Only the Node service looks for what is wrong in the mesh: no rule of the edge is about that. */
-function withoutFindings(root) {
-  const alerts = join(root, 'src/app/alerts')
-  const codes = new Map([
-    [join(alerts, 'kinds/finding/finding.ts'), 'export const findingKinds = {}'],
-    [join(alerts, 'told-finding.ts'), "export const findingFacts = []; export const tellFinding = () => ''"],
-    [join(alerts, 'world/mesh-findings.ts'), 'export const readMeshFindings = () => []'],
-  ])
-  return { name: 'without-findings', enforce: 'pre', load: (id) => codes.get(id) ?? null }
 }
 
 /** Only the Node service copies backups elsewhere. */

@@ -128,6 +128,24 @@ export async function readTogether<const T extends readonly unknown[]>(
   return rowsOf(selects, found)
 }
 
+/** The rows of a prepared select, for each of several values, in one round trip to the database. */
+export async function readEach<T>(
+  store: Store,
+  select: Select<T>,
+  each: readonly Record<string, unknown>[],
+): Promise<readonly T[]> {
+  const [first, ...others] = each.map((values) => bind(select, values))
+  if (store.batch !== undefined && first !== undefined) {
+    return rowsOf<T[]>(
+      each.map(() => select),
+      await store.batch([first, ...others]),
+    )
+  }
+  const found: T[] = []
+  for (const values of each) found.push(await select.all(values))
+  return found
+}
+
 /** Runs statements as `atomic` does, and then a prepared select, in one round trip to the database. */
 export async function changeAndRead<T>(
   store: Store,

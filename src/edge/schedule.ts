@@ -10,8 +10,10 @@ import { checkRelease } from '../app/system/status/release.ts'
 import { sampleStorage } from '../app/system/status/storage.ts'
 import { sweepSessions } from '../app/accounts/sessions/sessions.ts'
 import type { Ports } from '../app/base/context.ts'
+import { countWaiting } from '../app/mesh/survey/survey.ts'
 import { mergeTextIndexes } from '../app/search/merging.ts'
 import { rollUp } from '../app/mesh/telemetry/roll-up.ts'
+import { find, forgetOldSurveys, summarise, surveyMesh } from '../app/upkeep/surveying.ts'
 import { deleteOld, keepBounds, keepUp, warnOfRetention } from '../app/upkeep/upkeep.ts'
 import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
 
@@ -32,6 +34,15 @@ const SLICES_OF_TABLE = 18
 const TABLES = 13
 /** A table that was worked through rests this long: looking for old rows reads rows, which D1 charges. */
 const REST_MS = 12 * HOUR_MS
+
+/**
+ * Slices of the log of packets in one run, each of eight queries, and how many packets each one covers: of so many full
+ * ones. Fewer and larger ones write fewer rows, because a row counts many packets.
+ */
+const SURVEY_SLICES = 50
+const SURVEY_SHARE = 4
+/** Packets that do not wait for the last run of the hour. */
+const MANY_PACKETS = 10_000
 
 type Needs = Pick<Ports, 'config' | 'store' | 'sessions' | 'log' | 'now' | 'connecting'>
 type AlertNeeds = Omit<Parameters<typeof evaluateRules>[0], 'startedAt'> & Parameters<typeof deliverDue>[0]
@@ -61,6 +72,23 @@ export async function runRetention(ports: Needs, scheduledTime: number): Promise
   const hours = await rollUp(ports.store, countSlices(SUMMARY_SLICES), undefined, startOfHour(scheduledTime))
   if (hours > 0) ports.log.debug('Measurements rolled up', { hours })
   await deleteOld(ports, eachTurn, undefined, { each: shareSlices(), restMs: REST_MS })
+}
+
+/**
+ * The work of the trigger for what is known about the whole mesh: who was heard, coverage and topology in the last run of
+ * an hour, or earlier if much waits; findings in the first one.
+ */
+export async function runSurvey(ports: Needs, scheduledTime: number): Promise<void> {
+  const share = () => SURVEY_SHARE
+  const minute = scheduledTime % HOUR_MS
+  if (minute < EVERY_MS) {
+    await forgetOldSurveys({ ...ports, clockWatch: null }, countSlices(SURVEY_SLICES), share)
+    // Bounded by itself: half of it is stored nowhere.
+    return find(ports, eachTurn)
+  }
+  if (minute < HOUR_MS - EVERY_MS && (await countWaiting(ports.store)) < MANY_PACKETS) return
+  await summarise(ports, countSlices(SURVEY_SLICES), share)
+  await surveyMesh(ports, countSlices(SURVEY_SLICES), share)
 }
 
 /** What each table may use: its own part, and what those before it left. */

@@ -27,7 +27,7 @@ import { scriptPasswordHasher } from './passwords.ts'
 import { fetchOutbound } from './outbound.ts'
 import type { Serving } from './live/protocol.ts'
 import { openTelling, type Telling } from './live/telling.ts'
-import { runAlerts, runAnchor, runRetention, runSchedule, runWatching } from './schedule.ts'
+import { runAlerts, runAnchor, runRetention, runSchedule, runSurvey, runWatching } from './schedule.ts'
 import { expireCommands } from '../app/mesh/downlink/commands.ts'
 import { noteRun, type Job } from '../app/system/status/runs.ts'
 import { discardBody } from './unread-body.ts'
@@ -37,6 +37,8 @@ import { HOUR_MS } from '../shared/time.ts'
 const EACH_MINUTE = '* * * * *'
 /** The trigger of wrangler.toml that deletes old data: a run of its own may make as many queries as another one. */
 const RETENTION = '5-55/10 * * * *'
+/** The trigger of wrangler.toml for what is known about the whole mesh, in a run of its own for the same reason. */
+const SURVEY = '8-58/10 * * * *'
 
 /** The trigger of wrangler.toml for backups. */
 const BACKUPS = '1-59/2 * * * *'
@@ -282,6 +284,7 @@ export default {
       if (cron === BACKUPS) return await backUp(env, ports)
       if (cron === RETENTION && (await isBackingUp(env, ports))) return
       if (cron === RETENTION) return await noted(ports, 'retention', () => runRetention(ports, scheduledTime))
+      if (cron === SURVEY) return await runSurvey(ports, scheduledTime)
       if (cron !== EACH_MINUTE) await noted(ports, 'upkeep', () => runSchedule(ports, scheduledTime))
       await expireCommands(ports)
       await runAlerts(ports)

@@ -8,11 +8,11 @@ import { parseConfig } from '../../../src/app/config/config.ts'
 import { rollUp } from '../../../src/app/mesh/telemetry/roll-up.ts'
 import { boundsOf, bytesOf, USUAL_LIMIT_BYTES } from '../../../src/app/retention/bounds.ts'
 import { d1Store } from '../../../src/edge/d1.ts'
-import { runAlerts, runAnchor, runRetention, runSchedule } from '../../../src/edge/schedule.ts'
+import { runAlerts, runAnchor, runRetention, runSchedule, runSurvey } from '../../../src/edge/schedule.ts'
 import { fetchOutbound } from '../../../src/edge/outbound.ts'
 import { NO_PORTS } from '../../../src/app/base/context.ts'
 import { forEachName, namesOf } from '../../../src/shared/names.ts'
-import { DAY_MS, HOUR_MS } from '../../../src/shared/time.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/shared/time.ts'
 import { handshakeFrames, packetFrame } from '../../load/traffic.ts'
 import { type Counted, counting, type EdgeWorker, openWorker } from '../../servers/edge-worker.ts'
 import { report } from '../../table.ts'
@@ -103,7 +103,15 @@ async function measurePackets(counted: Counted, worker: EdgeWorker): Promise<Pac
     )
     stored.set(size, { ...cost, cpuOfDelivery: cost.cpuMs * size })
   }
-  const summarised = await costOf(counted, () => rollUp(store, eachTurn), id)
+  const summarised = await costOf(
+    counted,
+    async () => {
+      await rollUp(store, eachTurn)
+      // The last run of an hour surveys what the hour brought.
+      await runSurvey(portsAt(store, begun + HOUR_MS), begun - MINUTE_MS)
+    },
+    id,
+  )
   const left = {
     packets: (await count(counted.database, 'packets')) / id,
     messages: (await count(counted.database, 'messages')) / id,
@@ -257,7 +265,7 @@ function usageOf(
         hours * reading.others.read,
       requests:
         MONTH_SECONDS +
-        (144 * 2 + 1440) * days +
+        (144 * 3 + 1440) * days +
         lists * pages +
         hours * (AN_HOUR.inbox + AN_HOUR.firing + AN_HOUR.info),
       cpuMs:

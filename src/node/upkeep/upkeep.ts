@@ -1,20 +1,14 @@
-import { type ClockWatch, isClockTrusted } from '../../app/base/pacing/clock.ts'
+import type { ClockWatch } from '../../app/base/pacing/clock.ts'
 import type { Ports } from '../../app/base/context.ts'
 import type { Share } from '../../app/base/pacing/slice-share.ts'
 import type { Pause } from '../../app/base/pacing/slices.ts'
-import { lookForFindings } from '../../app/mesh/findings/look.ts'
-import { summariseHearings } from '../../app/mesh/history/hearings.ts'
-import { forgetSurveyed } from '../../app/mesh/survey/forget.ts'
-import { surveyRoutes } from '../../app/mesh/survey/route-links.ts'
-import { surveyPackets } from '../../app/mesh/survey/survey.ts'
-import { promisedCutoffs } from '../../app/retention/plan.ts'
+import { find, forgetOldSurveys, summarise, surveyMesh } from '../../app/upkeep/surveying.ts'
 import { buildTextIndexes } from '../../app/search/build.ts'
-import { readSettings } from '../../app/settings/settings.ts'
 import { deleteOld, keepBounds, keepUp, warnOfRetention } from '../../app/upkeep/upkeep.ts'
 import type { DiskReserve } from '../disk/reserve.ts'
 import { createPace } from './pace.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
+import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 
 type Needs = Pick<Ports, 'store' | 'log' | 'now'>
 type Watched = Needs & {
@@ -71,41 +65,6 @@ export function startUpkeep(ports: Watched): Upkeep {
       await Promise.all(jobs.map((job) => job.stop()))
     },
   }
-}
-
-async function find({ store, log, now }: Needs, pause: Pause): Promise<void> {
-  const findings = await lookForFindings(store, now(), pause)
-  log.debug('Looked for findings', { findings })
-}
-
-async function summarise({ store, log }: Needs, pause: Pause, share: Share): Promise<void> {
-  const packets = await summariseHearings(store, pause, share)
-  if (packets > 0) log.debug('Packets summarised', { packets })
-}
-
-async function surveyMesh({ store, log, now }: Needs, pause: Pause, share: Share): Promise<void> {
-  let goesOn = true
-  const watched = async () => (goesOn = goesOn && (await pause()))
-  const packets = await surveyPackets(store, watched, share)
-  if (packets > 0) log.debug('Packets surveyed', { packets })
-  if (goesOn) await surveyRoutes({ store, now }, watched, share)
-}
-
-/** Places and links that nothing confirmed for this long are not known any more; places no longer than positions. */
-const PLACES_MS = 90 * DAY_MS
-const LINKS_MS = 30 * DAY_MS
-
-async function forgetOldSurveys(
-  { store, log, now, clockWatch }: Needs & Pick<Watched, 'clockWatch'>,
-  pause: Pause,
-  share: Share,
-): Promise<void> {
-  const { positions } = promisedCutoffs(await readSettings(store), now())
-  const places = Math.max(positions, now() - PLACES_MS)
-  // Two confirmed times differ by less than a day.
-  const future = isClockTrusted({ clockWatch }) ? { at: now(), from: now() + DAY_MS } : null
-  const rows = await forgetSurveyed(store, { places, links: now() - LINKS_MS, future }, pause, share)
-  if (rows > 0) log.debug('Old surveys forgotten', { rows })
 }
 
 /** How long one table is worked on before the next one gets its turn, in milliseconds. */

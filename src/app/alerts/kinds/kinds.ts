@@ -2,7 +2,7 @@ import { isNameOf, namesOf } from '../../../shared/names.ts'
 import { area } from './area.ts'
 import { backup } from './backup.ts'
 import type { CommonRule } from './fields.ts'
-import { findingKinds } from './finding/finding.ts'
+import { finding } from './finding/finding.ts'
 import { key } from './key.ts'
 import type { Kind } from './kind.ts'
 import { link } from './link.ts'
@@ -23,7 +23,7 @@ const KINDS = {
   area,
   message,
   key,
-  ...findingKinds,
+  finding,
   link,
   backup,
   retention,

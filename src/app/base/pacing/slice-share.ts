@@ -1,4 +1,4 @@
-/** How large the next slice may be, as a share of a full one: above 0, at most 1. */
+/** How large the next slice may be, as a share of a full one: above 0, and at most 1 where it holds the event loop. */
 export type Share = () => number
 
 /** Always full slices: for a database with several concurrent writers. */

@@ -1,6 +1,7 @@
-import { and, eq, gte, notInArray, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, gte, sql } from 'drizzle-orm'
+import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { findingLooks, findings, nodes } from '../../../db/schema.ts'
-import type { Statement, Store } from '../../../db/store.ts'
+import { prepareOnce, type Store } from '../../../db/store.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import type { Pause } from '../../base/pacing/slices.ts'
 import { readLinks } from './links.ts'
@@ -14,13 +15,23 @@ import { RULES } from './rules.ts'
 export const MAX_FINDINGS = 50
 const MAX_NODES = 100
 
+const queries = prepareOnce((db) => ({
+  store: prepareJsonInsert(db, findings, {
+    values: Object.fromEntries(Object.keys(getTableColumns(findings)).map((name) => [name, field(name)])),
+    onConflict: sql`on conflict (rule, subject) do update set is_likely = excluded.is_likely, nodes = excluded.nodes,
+      channels = excluded.channels, evidence = excluded.evidence`,
+  }),
+}))
+
 /**
  * Looks for everything that can be wrong, rule by rule, and stores what is found. Awaits `pause` after each rule, which
  * returns whether to continue. Returns the number of findings.
  */
 export async function lookForFindings(store: Store, now: number, pause: Pause): Promise<number> {
-  const links = await readLinks(store, now, pause)
-  if (!(await pause())) return 0
+  let goesOn = true
+  const watched = async () => (goesOn = goesOn && (await pause()))
+  const links = await readLinks(store, now, watched)
+  if (!(await watched())) return 0
   const rows = await store.db
     .select({ nodeNum: nodes.nodeNum })
     .from(nodes)
@@ -29,51 +40,39 @@ export async function lookForFindings(store: Store, now: number, pause: Pause): 
   const heard = rows.map(({ nodeNum }) => nodeNum)
   let count = 0
   for (const rule of RULES) {
-    if (!(await pause())) return count
-    count += await look(store, rule, { store, now, links, heard, pause })
+    const found = (await rule.look({ store, now, links, heard, pause: watched })).slice(0, MAX_FINDINGS)
+    // What was found until then is not all.
+    if (!(await watched())) return count
+    count += await keep(store, rule, found, now)
   }
   return count
 }
 
-async function look(store: Store, rule: Rule, looking: Parameters<Rule['look']>[0]): Promise<number> {
-  const { name } = rule
-  const found = (await rule.look(looking)).slice(0, MAX_FINDINGS)
-  await looking.pause()
+async function keep(
+  store: Store,
+  { name }: Rule,
+  found: Awaited<ReturnType<Rule['look']>>,
+  now: number,
+): Promise<number> {
   const rows = found.map(({ nodes: named, subject = named, channels, isLikely, evidence }) => ({
     rule: name,
     subject: subject.join('-'),
-    since: looking.now,
+    since: now,
     isLikely,
     nodes: JSON.stringify(named.slice(0, MAX_NODES)),
     channels: JSON.stringify(channels),
     evidence: JSON.stringify(evidence),
   }))
   const unique = [...new Map(rows.map((row) => [row.subject, row])).values()]
+  const subjects = JSON.stringify(unique.map(({ subject }) => subject))
   const isGone = and(
     eq(findings.rule, name),
-    notInArray(
-      findings.subject,
-      unique.map(({ subject }) => subject),
-    ),
-  )
-  const writes: Statement[] = unique.map((row) =>
-    store.db
-      .insert(findings)
-      .values(row)
-      .onConflictDoUpdate({
-        target: [findings.rule, findings.subject],
-        set: {
-          isLikely: sql`excluded.is_likely`,
-          nodes: sql`excluded.nodes`,
-          channels: sql`excluded.channels`,
-          evidence: sql`excluded.evidence`,
-        },
-      }),
+    sql`${findings.subject} not in (select value from json_each(${subjects}))`,
   )
   const looked = store.db
     .insert(findingLooks)
-    .values({ rule: name, at: looking.now })
-    .onConflictDoUpdate({ target: findingLooks.rule, set: { at: looking.now } })
-  await store.atomic([store.db.delete(findings).where(isGone), ...writes, looked], 'lazily')
+    .values({ rule: name, at: now })
+    .onConflictDoUpdate({ target: findingLooks.rule, set: { at: now } })
+  await store.atomic([store.db.delete(findings).where(isGone), queries(store).store(unique), looked], 'lazily')
   return unique.length
 }

@@ -15,17 +15,19 @@ export type Looking = {
   readonly pause: () => Promise<boolean>
 }
 
-/** Nodes that one query looks at. */
+/** Nodes that one query looks at; more where each query is a round trip, of which an invocation may make only so many. */
 const SLICE_NODES = 100
+const SLICE_NODES_AFAR = 5000
 
 /** What a query finds about the nodes heard lately; other work has its turn between slices. */
 export async function aboutHeard<Row>(
-  { heard, pause }: Looking,
+  { heard, pause, store }: Looking,
   read: (nums: string) => Promise<readonly Row[]> | readonly Row[],
 ): Promise<Row[]> {
   const all: Row[] = []
-  for (let at = 0; at < heard.length && (await pause()); at += SLICE_NODES)
-    all.push(...(await read(JSON.stringify(heard.slice(at, at + SLICE_NODES)))))
+  const slice = store.batch === undefined ? SLICE_NODES : SLICE_NODES_AFAR
+  for (let at = 0; at < heard.length && (await pause()); at += slice)
+    all.push(...(await read(JSON.stringify(heard.slice(at, at + slice)))))
   return all
 }
 

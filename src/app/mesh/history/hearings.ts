@@ -136,11 +136,14 @@ async function storeSlice(store: Store, rows: readonly LogRow[], id: number): Pr
   const keys = JSON.stringify(keysOf(rows))
   const days = new Map((await prepared.days.all({ keys })).map((day) => [`${day.nodeNum} ${day.day}`, countsOf(day)]))
   const receivers = new Map((await prepared.receivers.all({ nums })).map((each) => [keyOf(each), { ...each }]))
+  const changed = new Set<string>()
   const isKnown = new Set(days.keys())
   for (const row of rows) {
     countDay(days, row)
     // What a radio of ours says about itself was not received.
-    if (row.trustLevel !== 'own') countReceiver(receivers, row)
+    if (row.trustLevel === 'own') continue
+    countReceiver(receivers, row)
+    changed.add(keyOf({ ...row, gateway: row.gateway ?? 0 }))
   }
   const stored = Array.from(days.values(), ({ counts, ...day }) => ({ ...day, hours: counts.join() }))
   const byNode = Map.groupBy(receivers.values(), ({ nodeNum }) => nodeNum)
@@ -148,7 +151,7 @@ async function storeSlice(store: Store, rows: readonly LogRow[], id: number): Pr
   await store.atomic(
     [
       prepared.storeDays(stored),
-      prepared.storeReceivers([...receivers.values()]),
+      prepared.storeReceivers([...receivers.values()].filter((each) => changed.has(keyOf(each)))),
       bind(prepared.trimDays, { nums: numsOf(stored.filter(({ nodeNum, day }) => !isKnown.has(`${nodeNum} ${day}`))) }),
       bind(prepared.trimReceivers, { nums: numsOf(surplus) }),
       leave,

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt, gte, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { nodes, positions } from '../../../db/schema.ts'
-import { prepareOnce, type Store } from '../../../db/store.ts'
+import { prepareOnce, readEach, type Store } from '../../../db/store.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import { SECOND_MS } from '../../../shared/time.ts'
 import { seesNodes, type View } from '../../accounts/access/visible.ts'
@@ -11,6 +11,9 @@ import { spareTurns } from './spare-turns.ts'
 
 /** Nodes that one query reads. */
 const SLICE_NODES = 200
+/** Where a query is a round trip: nodes whose positions one of them reads, and nodes of a page, each with two queries. */
+const TOGETHER_AFAR = 40
+const PAGE_AFAR = 400
 /** Positions that one query reads. */
 const SLICE = 1000
 /** A page ends with the node that reaches one of these: positions read, and positions in the answer. */
@@ -48,6 +51,7 @@ const place = {
   longitude: positions.longitude,
   channel: positions.channel,
 }
+type Row = Awaited<ReturnType<ReturnType<typeof queries>['during']['all']>>[number]
 type Place = { readonly t: number; readonly latitude: number; readonly longitude: number }
 
 // The view is applied to the rows that were read: a query that looked for visible ones could have to read any number.
@@ -81,43 +85,62 @@ type Asked = { readonly from: number; readonly to: number; readonly after: numbe
 export async function readTracks({ store, viewer: { view } }: Reader, { from, to, after }: Asked): Promise<TrackPage> {
   const turn = spareTurns()
   const tracks: TrackPage['tracks'] = []
-  let [read, points, last] = [0, 0, after]
+  const isAfar = store.batch !== undefined
+  const [together, most] = isAfar ? [TOGETHER_AFAR, PAGE_AFAR] : [1, Number.POSITIVE_INFINITY]
+  let [read, points, looked, last] = [0, 0, 0, after]
   for (;;) {
     const rows = await queries(store).nodes.all({ after: last })
-    for (const { id, nodeNum } of rows) {
-      last = nodeNum
-      if (!seesNodes(view, [nodeNum])) continue
-      const track = await readTrack(store, view, { id, from, to }, turn)
-      read += track.read
-      if (track.places.length > 0) tracks.push({ nodeNum, points: encode(track.places, from) })
-      points += track.places.length
-      if (read >= MAX_READ || points >= MAX_POINTS) return { tracks, next: nodeNum }
+    const seen = rows.filter(({ nodeNum }) => seesNodes(view, [nodeNum]))
+    for (let at = 0; at < seen.length; at += together) {
+      const some = seen.slice(at, at + together)
+      for (const { nodeNum, ...begun } of await beginTracks(store, some, { from, to })) {
+        const track = await readTrack(store, view, { ...begun, from, to }, turn)
+        read += track.read
+        if (track.places.length > 0) tracks.push({ nodeNum, points: encode(track.places, from) })
+        points += track.places.length
+        looked += 1
+        if (read >= MAX_READ || points >= MAX_POINTS || looked >= most) return { tracks, next: nodeNum }
+      }
     }
     if (rows.length < SLICE_NODES) return { tracks, next: null }
+    last = rows.at(-1)?.nodeNum ?? last
     await turn()
   }
+}
+
+type Begun = { readonly id: number; readonly earlier: readonly Row[]; readonly first: readonly Row[] }
+
+/** The last positions before a time and the first ones in it, of some nodes. */
+async function beginTracks(
+  store: Store,
+  some: readonly { readonly id: number; readonly nodeNum: number }[],
+  times: { readonly from: number; readonly to: number },
+): Promise<readonly (Begun & { readonly nodeNum: number })[]> {
+  const { earlier, during } = queries(store)
+  const values = some.map(({ id }) => ({ id, ...times }))
+  const before = await readEach(store, earlier, values)
+  const first = await readEach(store, during, values)
+  return some.map((node, index) => ({ ...node, earlier: before[index] ?? [], first: first[index] ?? [] }))
 }
 
 async function readTrack(
   store: Store,
   view: View,
-  { id, from, to }: { readonly id: number; readonly from: number; readonly to: number },
+  { id, earlier, first, from, to }: Begun & { readonly from: number; readonly to: number },
   turn: () => Promise<void>,
 ): Promise<{ readonly places: readonly Place[]; readonly read: number }> {
-  const { earlier, during } = queries(store)
   const isShown = ({ channel }: { readonly channel: number | null }) => canReadChannel(view, channel)
-  const before = (await earlier.all({ id, from })).find(isShown)
+  const before = earlier.find(isShown)
   const thinned = thin(Math.max(SECOND_MS, (to - from) / TIMES))
   if (before !== undefined) thinned.add(before)
   let read = 1
-  for (let since = from; read < MAX_OF_NODE;) {
+  for (let rows = first; ;) {
     await turn()
-    const rows = await during.all({ id, from: since, to })
     read += rows.length
     for (const row of rows) if (isShown(row)) thinned.add(row)
     const end = rows.at(-1)
-    if (end === undefined || rows.length < SLICE) break
-    since = end.t + 1
+    if (end === undefined || rows.length < SLICE || read >= MAX_OF_NODE) break
+    rows = await queries(store).during.all({ id, from: end.t + 1, to })
   }
   return { places: thinned.places, read }
 }

@@ -21,8 +21,13 @@ export function keepSurveyed<T>(places: number) {
     const [oldest] = made.keys()
     if (made.size >= places && oldest !== undefined) made.delete(oldest)
     const fresh = make()
-    made.set(key, fresh)
-    fresh.catch(() => made.delete(key))
+    if (store.batch === undefined) {
+      made.set(key, fresh)
+      fresh.catch(() => made.delete(key))
+    } else {
+      // The edge may drop a request at any time: nobody waits for the work of another one.
+      made.set(key, Promise.resolve(await fresh))
+    }
     return fresh
   }
 }

@@ -168,6 +168,13 @@ export async function surveyPackets(store: Store, pause: Pause, share: Share = w
   return after - Math.min(begin, latest)
 }
 
+/** Ids of the log of packets that were not looked at yet. */
+export async function countWaiting(store: Store): Promise<number> {
+  const { span, place } = queries(store)
+  const latest = (await span.get())?.last ?? 0
+  return latest - Math.min(latest, (await place.get())?.id ?? 0)
+}
+
 /** Rows of coverage that each node may have, and nodes that have more. */
 type Bound = { readonly most: number; readonly over: readonly number[] }
 

@@ -7,7 +7,7 @@ import { useLoad } from '../../state/load.ts'
 import { inbox } from '../../state/messages/inbox.ts'
 import { nodesError, refreshNodes } from '../../state/mesh/nodes.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
-import { can, has, isAdmin, isAnonymous } from '../../state/session.ts'
+import { can, isAdmin, isAnonymous } from '../../state/session.ts'
 import { isWall } from '../../state/wall.ts'
 import { t } from '../../strings.ts'
 import { Activity } from './activity.tsx'
@@ -61,7 +61,7 @@ export function DashboardPage() {
           <div class="stack">
             {!isQuiet && mayReadLinks && <Radios />}
             {mayReadNodes && <JustHeard />}
-            {mayReadLinks && mayReadNodes && has('radio') && <FindingsCard />}
+            {mayReadLinks && mayReadNodes && <FindingsCard />}
           </div>
         )}
       </div>

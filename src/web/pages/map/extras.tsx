@@ -1,7 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { Node } from '../../state/mesh/nodes.ts'
 import { needPackets, watchLive } from '../../state/live.ts'
-import { has } from '../../state/session.ts'
 import { askedHeight } from './horizon/asked.ts'
 import type { Circle } from './horizon/circle.ts'
 import type { Pulses } from './live/pulses.ts'
@@ -29,7 +28,7 @@ function useOverlays(parts: MapParts): void {
     (made: OverlayDrawing) => made.show(shownOverlays.peek()),
   )
   useEffect(() => {
-    if (has('radio')) void refreshOverlays()
+    void refreshOverlays()
   }, [])
   useEffect(() => drawing.current?.show(shown), [shown])
 }

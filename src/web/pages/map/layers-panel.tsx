@@ -67,7 +67,7 @@ export function LayersPanel({ isOpen, hasTiles }: { isOpen: Signal<boolean>; has
           {t.map.layerNames[name]}
         </label>
       ))}
-      {has('radio') && <Overlays />}
+      <Overlays />
       <Select
         label={t.map.background}
         value={backgroundChoice.value.value}

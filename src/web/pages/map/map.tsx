@@ -162,7 +162,7 @@ const NOW_HIDDEN = {
 }
 
 /** Whether the past can be shown: as the log of packets, not to people without an account. */
-const mayPlay = () => !isAnonymous.value && has('radio')
+const mayPlay = () => !isAnonymous.value
 
 /** Whether waypoints can be shared. */
 const mayMark = () => can('messages', 'write') && has('radio')

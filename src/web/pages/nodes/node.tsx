@@ -60,7 +60,7 @@ export function NodePage({ id }: { id: string }) {
         <>
           <Doubts node={node} onChanged={reload} />
           {has('radio') && !isAnonymous.value && !node.isLocal && <MarksOnRadios node={node} />}
-          {can('info', 'read') && has('radio') && !isAnonymous.value && !node.isLocal && <NodeSilence node={node} />}
+          {can('info', 'read') && !isAnonymous.value && !node.isLocal && <NodeSilence node={node} />}
           <Parts node={node} onChanged={reload} />
         </>
       )}
@@ -92,7 +92,7 @@ function Parts({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<voi
             {mayReadInfo && !isAnonymous.value && <NodePackets node={node} />}
           </div>
         </div>
-        {mayReadInfo && has('radio') && !isAnonymous.value && <NodePast node={node} />}
+        {mayReadInfo && !isAnonymous.value && <NodePast node={node} />}
         <Details node={node}>
           <Notes node={node} onSaved={onChanged} />
         </Details>

@@ -6,7 +6,8 @@ import { defineKind, type Finding, type Watching } from '../kind.ts'
 import { lookBack } from './past.ts'
 import { type FindingAlertRule, findingSchema } from './schema.ts'
 
-const finding = defineKind(findingSchema, {
+/** What is wrong in the mesh. */
+export const finding = defineKind(findingSchema, {
   requires: ALERT_NEEDS.finding,
   state: { needs: () => ({ meshFindings: true }), find },
   pastDays: 30,
@@ -16,9 +17,6 @@ const finding = defineKind(findingSchema, {
       ? words.count(total, '{n} finding is over:', '{n} findings are over:')
       : words.count(total, '{n} new finding:', '{n} new findings:'),
 })
-
-/** The kinds that are about findings: only the Node service looks for those. */
-export const findingKinds = { finding }
 
 /** What was found since the rule watches, and all of which its owner may see. */
 function find({ rule, owner, anchorAt }: Watching<FindingAlertRule>, { meshFindings = [] }: World): Finding[] {

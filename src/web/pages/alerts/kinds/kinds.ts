@@ -1,7 +1,7 @@
 import type { Resource } from '../../../../shared/access/resources.ts'
 import { ALERT_NEEDS } from '../../../../shared/alerts/alert-needs.ts'
 import { namesOf } from '../../../../shared/names.ts'
-import { can, has, isAdmin } from '../../../state/session.ts'
+import { can, isAdmin } from '../../../state/session.ts'
 import type { AlertKind, NewRule, RuleOf } from '../rule.ts'
 import { area } from './area.tsx'
 import { backup } from './backup.tsx'
@@ -35,8 +35,6 @@ const KINDS = {
 
 /** Whether the reader may have rules of a kind: they must see what it watches. */
 export function mayWatch(kind: AlertKind): boolean {
-  // Only a service with radios looks for findings.
-  if (kind === 'finding' && !has('radio')) return false
   const needs = ALERT_NEEDS[kind]
   return needs === 'admin' ? isAdmin.value : needs.every((resource: Resource) => can(resource, 'read'))
 }

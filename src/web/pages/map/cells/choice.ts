@@ -1,5 +1,5 @@
 import { preference } from '../../../state/preferences.ts'
-import { can, has, isAnonymous } from '../../../state/session.ts'
+import { can, isAnonymous } from '../../../state/session.ts'
 
 export const MEASURES = ['bestSnr', 'medianSnr', 'bestRssi', 'medianRssi', 'hops', 'age'] as const
 /** What the cells of the coverage are coloured by. */
@@ -12,5 +12,5 @@ export const coverageChoice = preference<Measure | ''>(
   (found) => MEASURES.find((known) => known === found) ?? '',
 )
 
-/** The log of packets, from which it comes, is not for people without an account; the edge makes none. */
-export const mayCover = () => can('info', 'read') && !isAnonymous.value && has('radio')
+/** The log of packets, from which it comes, is not for people without an account. */
+export const mayCover = () => can('info', 'read') && !isAnonymous.value
