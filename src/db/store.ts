@@ -101,9 +101,10 @@ function asStatement(statement: { run(): unknown; _prepare(): unknown }): Statem
 
 /** A statement that no builder makes, for `atomic`. */
 export function built(db: Db, query: SQL): Statement {
-  const run = () => db.run(query)
-  // Asynchronous drivers run it only when it is awaited.
-  return asStatement({ run, _prepare: () => Object(run())['_prepare']() })
+  // D1 binds values only to a statement that its session has prepared (drizzle-orm, `D1Session.batch`).
+  const { dialect, session } = Object(db)
+  const prepare = () => session.prepareQuery(dialect.sqlToQuery(query), undefined, 'run', false)
+  return asStatement({ run: () => db.run(query), _prepare: prepare })
 }
 
 /** A prepared select of many rows. */
