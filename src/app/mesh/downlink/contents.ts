@@ -35,7 +35,7 @@ export const contentSchemas = {
   request: z.strictObject({ to: node, request: z.enum(REQUEST_KINDS) }),
 } as const
 
-export type TextContent = z.infer<(typeof contentSchemas)['text']>
+type TextContent = z.infer<(typeof contentSchemas)['text']>
 
 /** A command as a collector gets it. */
 export const commandSchema = z
