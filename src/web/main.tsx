@@ -16,7 +16,7 @@ import { Asker } from './parts/dialog.tsx'
 import { Empty, Loading, Toaster } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { Shell } from './shell/shell.tsx'
-import { isThere, mayOpen, nameNeed, navOf, ROUTES } from './pages/routes.tsx'
+import { mayOpen, nameNeed, navOf, ROUTES } from './pages/routes.tsx'
 import { lazyPage } from './parts/list/lazy-page.tsx'
 import { forgetInbox, keepReadMarks } from './state/messages/inbox.ts'
 import { guardOfflineCache } from './state/offline-cache.ts'
@@ -158,13 +158,6 @@ function CurrentPage() {
   if (isAnonymous.value && path === '/' && can('nodes', 'read') && !hasArrived) return <ToMap />
   if (!mayOpen(route.need)) {
     return path === '/' ? <Elsewhere need={nameNeed(route.need)} /> : <Denied need={nameNeed(route.need)} />
-  }
-  if (!isThere(route)) {
-    return (
-      <Page title={route.nav?.name ?? APP_NAME}>
-        <p>{t.errors.unsupported_on_this_runtime}</p>
-      </Page>
-    )
   }
   return route.draw(route.pattern.exec(path)?.groups ?? {})
 }

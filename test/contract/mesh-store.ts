@@ -17,7 +17,7 @@ import { deleteExpired } from '../../src/app/upkeep/retention.ts'
 import { rollUp } from '../../src/app/mesh/telemetry/roll-up.ts'
 import { listMetrics, readSeries } from '../../src/app/mesh/telemetry/telemetry.ts'
 import { listChannels, listNeighbors, listWaypoints } from '../../src/app/mesh/topology/topology.ts'
-import { listTraceroutes } from '../../src/app/mesh/topology/traceroutes.ts'
+import { readTraceroutes } from '../../src/app/mesh/topology/traceroutes.ts'
 import { promisedCutoffs } from '../../src/app/retention/plan.ts'
 import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
@@ -123,7 +123,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
 
     it('stores routes, neighbours, receptions and the packet log, and rolls measurements up', async () => {
       // The recordings only contain a request that passes by.
-      expect(await listTraceroutes(reader(), { limit: 10 })).toStrictEqual({ traceroutes: [], nextBefore: null })
+      expect(await readTraceroutes(reader(), { limit: 10 })).toStrictEqual([])
       const route = create(RouteDiscoverySchema, { route: [7], snrTowards: [24, -128] })
       const neighbors = create(NeighborInfoSchema, { nodeId: FAR, neighbors: [{ nodeId: 7, snr: 2.5 }] })
       const point = create(WaypointSchema, { id: 3, latitudeI: 5, longitudeI: 6, name: 'Hut' })
@@ -138,7 +138,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
         { at: NOW },
       )
       const answered = { state: 'delivered', route: [7], snrTowards: [6, null] }
-      expect(await listTraceroutes(reader(), { limit: 10, node: 9 })).toMatchObject({ traceroutes: [answered] })
+      expect(await readTraceroutes(reader(), { limit: 10, node: 9 })).toMatchObject([answered])
       expect(await listNeighbors(reader())).toMatchObject([{ nodeNum: FAR, neighborNum: 7, snr: 2.5 }])
       expect(await listWaypoints(reader())).toMatchObject([{ id: 3, name: 'Hut' }])
       expect((await listChannels(open(), null, WHOLE_VIEW)).map(({ index }) => index)).toStrictEqual([

@@ -1,13 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  ADMIN_PASSWORD,
-  type Client,
-  createClient,
-  makeUser,
-  refusal,
-  SCENARIO_ENV,
-  signIn,
-} from '../contract/service.ts'
+import { ADMIN_PASSWORD, type Client, createClient, refusal, SCENARIO_ENV, signIn } from '../contract/service.ts'
+import { hashToken, randomToken, signToken } from '../../src/app/accounts/sessions/session-token.ts'
+import { HOUR_MS } from '../../src/shared/time.ts'
 import { type EventStream, readEventStream } from '../support/event-stream.ts'
 import { item } from '../support/mesh/delivery.ts'
 import { packet, text } from '../support/mesh/mesh.ts'
@@ -83,14 +77,25 @@ test('a delivery is stored while the object fails, and its readers learn that ev
   await stream.end()
 })
 
+/** Users with a session of their own: fifty sign-ins at once would be refused. */
+async function fiftyUsers(): Promise<readonly Client[]> {
+  const [cookieName = ''] = String(admin.cookie).split('=')
+  const now = Date.now()
+  const users = Array.from({ length: 50 }, (_, n) => ({ id: 1000 + n, token: randomToken() }))
+  const rows = (rowOf: (user: (typeof users)[number]) => string) => users.map(rowOf).join()
+  await workerd.sql(`insert into users (id, username, auth_provider, is_admin, created_at) values
+    ${rows(({ id }) => `(${id}, 'live-${id}', 'local', 1, ${now})`)}`)
+  await workerd.sql(`insert into sessions (id, token_hash, user_id, epoch, created_at, last_seen_at, expires_at) values
+    ${rows(({ id, token }) => `(${id}, '${hashToken(token)}', ${id}, 0, ${now}, ${now}, ${now + HOUR_MS})`)}`)
+  return users.map(({ token }) => {
+    const client = createClient(workerd)
+    client.cookie = `${cookieName}=${signToken(token, [SCENARIO_ENV.SESSION_SECRET])}`
+    return client
+  })
+}
+
 test('500 streams get an event, and free their places', async () => {
-  const users = Array.from({ length: 50 }, (_, n) => `live-${n}`)
-  const clients = await Promise.all(
-    users.map(async (name) => {
-      await makeUser(admin, name)
-      return signIn(workerd, name)
-    }),
-  )
+  const clients = await fiftyUsers()
   const streams = await Promise.all(clients.flatMap((client) => Array.from({ length: 10 }, () => connect(client))))
   expect(streams).toHaveLength(500)
   await say('to everybody')

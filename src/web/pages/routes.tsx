@@ -3,7 +3,7 @@ import { PAGES } from '../../shared/pages.ts'
 import type { IconName } from '../parts/icon.tsx'
 import { lazyPage } from '../parts/list/lazy-page.tsx'
 import { place } from '../router.ts'
-import { can, has, isAdmin, isAnonymous, type Part } from '../state/session.ts'
+import { can, isAdmin, isAnonymous } from '../state/session.ts'
 import { t } from '../strings.ts'
 import type { Action, Resource } from '../../shared/access/resources.ts'
 
@@ -91,8 +91,6 @@ export type Need =
 export type Route = {
   readonly pattern: RegExp
   readonly need: Need
-  /** Without this part of the service there is no such page. */
-  readonly part?: Part
   /** Its place in the navigation; subpages have none. */
   readonly nav?: {
     readonly path: string
@@ -163,28 +161,24 @@ export const ROUTES: readonly Route[] = [
   {
     pattern: PAGES.findings,
     need: { resource: 'info', action: 'read', isPrivate: true },
-    part: 'radio',
     nav: { path: '/findings', name: t.nav.findings, icon: 'warning', group: 'mesh' },
     draw: () => <FindingsPage />,
   },
   {
     pattern: PAGES.topology,
     need: { resource: 'info', action: 'read', isPrivate: true },
-    part: 'radio',
     nav: { path: '/topology', name: t.nav.topology, icon: 'link', group: 'mesh' },
     draw: () => <TopologyPage />,
   },
   {
     pattern: PAGES.boards,
     need: { resource: 'info', action: 'read', isPrivate: true },
-    part: 'radio',
     nav: { path: '/boards', name: t.nav.boards, icon: 'boards', group: 'mesh' },
     draw: () => <BoardsPage />,
   },
   {
     pattern: PAGES.board,
     need: { resource: 'info', action: 'read', isPrivate: true },
-    part: 'radio',
     draw: ({ id = '' }) => <BoardPage id={id} key={id} />,
   },
   {
@@ -262,14 +256,9 @@ export function mayOpen(need: Need): boolean {
   return can(need.resource, need.action) && !(need.isPrivate && isAnonymous.value)
 }
 
-/** Whether the service has a page: the edge has fewer. */
-export function isThere({ part }: Route): boolean {
-  return part === undefined || has(part)
-}
-
 /** The place of a page in the navigation of this user; undefined: it has none. */
 export function navOf(route: Route): Route['nav'] {
-  return isThere(route) && mayOpen(route.need) ? route.nav : undefined
+  return mayOpen(route.need) ? route.nav : undefined
 }
 
 /** The permission that a page requires, in words. */

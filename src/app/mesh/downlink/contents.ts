@@ -35,8 +35,6 @@ export const contentSchemas = {
   request: z.strictObject({ to: node, request: z.enum(REQUEST_KINDS) }),
 } as const
 
-type TextContent = z.infer<(typeof contentSchemas)['text']>
-
 /** A command as a collector gets it. */
 export const commandSchema = z
   .object({
