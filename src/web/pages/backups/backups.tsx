@@ -102,9 +102,9 @@ function KnownBackups() {
         <div class="cards of-fields">
           <BackupSchedule loaded={schedule} />
           {isRestoring && <HowToRestore name={data.value?.backups[0]?.name ?? backupTexts.anyBackup} />}
-          {isRestoring && <BringHistory loaded={imported} />}
         </div>
       )}
+      {isLoaded && isRestoring && <BringHistory loaded={imported} />}
       {chosen.value !== null && restore.data.value !== null && (
         <RestoreDialog
           name={chosen.value}

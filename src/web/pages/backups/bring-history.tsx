@@ -23,7 +23,7 @@ export function BringHistory({ loaded }: { loaded: ReturnType<typeof useImportRe
   const report = loaded.data.value?.report ?? null
   return (
     <Card title={movingInTexts.title}>
-      <p>{movingInTexts.intro}</p>
+      <p class="measure">{movingInTexts.intro}</p>
       <CopyText text={COMMAND} label={movingInTexts.command} />
       <p class="faint">{movingInTexts.meanwhile}</p>
       <Failure error={loaded.error.value} retry={loaded.reload} />
@@ -40,35 +40,41 @@ function LastImport({ report }: { report: Report }) {
       <p>
         <At at={finishedAt} /> {movingInTexts.from(file)}
       </p>
-      <div class="table-box">
-        <table class="table imported">
-          <thead>
-            <tr>
-              <th scope="col">{movingInTexts.kind}</th>
-              <th scope="col">{movingInTexts.found}</th>
-              <th scope="col">{movingInTexts.added}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {counts.map(({ what, found, added }) => (
-              <tr key={what}>
-                <th scope="row">{movingInTexts.imported[what]}</th>
-                <td>{count(found)}</td>
-                <td>{count(added)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+      <div class="cards">
+        <div class="stack">
+          <div class="table-box">
+            <table class="table imported">
+              <thead>
+                <tr>
+                  <th scope="col">{movingInTexts.kind}</th>
+                  <th scope="col">{movingInTexts.found}</th>
+                  <th scope="col">{movingInTexts.added}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {counts.map(({ what, found, added }) => (
+                  <tr key={what}>
+                    <th scope="row">{movingInTexts.imported[what]}</th>
+                    <td>{count(found)}</td>
+                    <td>{count(added)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+          <p class="faint">{movingInTexts.addedHelp}</p>
+        </div>
+        <div class="stack">
+          {losses.length > 0 && <Losses losses={losses} />}
+          {users.length > 0 && <Users users={users} />}
+          {auditFile !== null && (
+            <>
+              <p>{movingInTexts.auditFile(auditFile.name)}</p>
+              <CopyText text={auditFile.sha256} label={movingInTexts.sha256} />
+            </>
+          )}
+        </div>
       </div>
-      <p class="faint">{movingInTexts.addedHelp}</p>
-      {losses.length > 0 && <Losses losses={losses} />}
-      {users.length > 0 && <Users users={users} />}
-      {auditFile !== null && (
-        <>
-          <p>{movingInTexts.auditFile(auditFile.name)}</p>
-          <CopyText text={auditFile.sha256} label={movingInTexts.sha256} />
-        </>
-      )}
     </>
   )
 }

@@ -132,34 +132,34 @@ function PlaceRow({ place, state, reload, onEdit }: RowProps) {
         </div>
         <PlaceState place={place} state={state} />
         <Failure error={acting.error.value} />
-        <div class="row-actions">
-          {place.heldAt !== null && (
-            <button type="button" class="button small primary" onClick={() => void change({ held: false })}>
-              {copyTexts.release}
-            </button>
-          )}
-          {place.failures > 0 && place.heldAt === null && (
-            <button
-              type="button"
-              class="button small"
-              disabled={acting.busy.value}
-              onClick={() => void change({ retry: true }, copyTexts.retrying)}
-            >
-              {copyTexts.retry}
-            </button>
-          )}
-          <button type="button" class="button small" aria-label={copyTexts.editOf(place.name)} onClick={onEdit}>
-            {copyTexts.edit}
+      </div>
+      <div class="row-actions">
+        {place.heldAt !== null && (
+          <button type="button" class="button small primary" onClick={() => void change({ held: false })}>
+            {copyTexts.release}
           </button>
+        )}
+        {place.failures > 0 && place.heldAt === null && (
           <button
             type="button"
-            class="button small danger-quiet"
-            aria-label={`${copyTexts.remove} ${place.name}`}
-            onClick={remove}
+            class="button small"
+            disabled={acting.busy.value}
+            onClick={() => void change({ retry: true }, copyTexts.retrying)}
           >
-            {copyTexts.remove}
+            {copyTexts.retry}
           </button>
-        </div>
+        )}
+        <button type="button" class="button small" aria-label={copyTexts.editOf(place.name)} onClick={onEdit}>
+          {copyTexts.edit}
+        </button>
+        <button
+          type="button"
+          class="button small danger-quiet"
+          aria-label={`${copyTexts.remove} ${place.name}`}
+          onClick={remove}
+        >
+          {copyTexts.remove}
+        </button>
       </div>
       <Switch
         label={copyTexts.enabledOf(place.name)}
