@@ -194,10 +194,9 @@ describe('in a browser', () => {
       await page.locator('main .progress, main .skeleton').first().waitFor({ state: 'detached' })
       expect(await page.getByRole('alert').count()).toBe(0)
     }
-    // The rows are written by the schedule.
     await goto('/backups')
     await page.getByRole('button', { name: 'Back up now' }).click()
-    await page.getByRole('main').locator('.notice').getByText('so far').waitFor()
+    await page.getByRole('row').filter({ hasText: 'by hand' }).waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
     expect(await violations()).toEqual([])
     await goto('/packets')
@@ -226,7 +225,7 @@ describe('in a browser', () => {
     await goto('/messages?with=!a0cb0002')
     await page.getByText('No radio can send from here').waitFor()
     expect(await page.getByRole('button', { name: 'Send' }).count()).toBe(0)
-    await page.getByText('Updated every few seconds').first().waitFor()
+    await page.getByText('Live', { exact: true }).first().waitFor()
     expect(complaints).toEqual([])
   })
   test('radios of collectors are listed with where they are changed, and nothing can be changed here', async () => {

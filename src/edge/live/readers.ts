@@ -12,6 +12,8 @@ import { FULL_HEADER, MOST_READERS, type Objects, type Passed, type Serving, typ
 const KEEP_ALIVES = 40
 /** Events are kept so long after the last reader. */
 const LINGER_MS = 10 * MINUTE_MS
+/** More than on Node, because a stream whose client has gone keeps its place for up to half a minute. */
+const STREAMS_PER_USER = 30
 /** Notes that wait for the database. If there are more, readers load everything again. */
 const MOST_WAITING = 100
 
@@ -34,7 +36,7 @@ type Given = {
 
 export function openReaders({ objects, index, serve, mostReaders = MOST_READERS }: Given): Readers {
   const beat = createBeat(KEEP_ALIVE_MS, () => void lookForGaps())
-  const own = createEvents({ now: Date.now, after: beat.after }, crypto.randomUUID().slice(0, 8))
+  const own = createEvents({ now: Date.now, after: beat.after }, crypto.randomUUID().slice(0, 8), STREAMS_PER_USER)
   let readers = 0
   let lastRead = Date.now()
   const events: Events = {
@@ -110,8 +112,8 @@ export function openReaders({ objects, index, serve, mostReaders = MOST_READERS 
 }
 
 /**
- * Ends when the client goes: by the signal at once (the flag `enable_request_signal`), otherwise when a native stream
- * cannot be written to. workerd may not tell a stream of JavaScript.
+ * Ends when the client goes: by the signal at once (the flag `enable_request_signal`), or when a native stream cannot be
+ * written to. Behind wrangler's proxy only the latter happens, at the second keep-alive.
  */
 function throughNative(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
   const { readable, writable } = new IdentityTransformStream()

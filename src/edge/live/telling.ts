@@ -62,7 +62,8 @@ export function createNotes(send: (told: Told) => Promise<void>, log: Log, pause
 /** Asks one object after the other, because each has room for a number of readers. */
 async function openStream(objects: Objects, request: Request, log: Log): Promise<Response> {
   for (let index = 0; index < OBJECTS; index++) {
-    const asked = new Request(request)
+    // The platform passes no signal on by itself.
+    const asked = new Request(request, { signal: request.signal })
     asked.headers.set(INDEX_HEADER, String(index))
     const answer = await objectOf(objects, index)
       .fetch(asked)

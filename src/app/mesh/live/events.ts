@@ -21,6 +21,7 @@ type Clock = { now(): number; after(delayMs: number, run: () => void): () => voi
 export function createEvents(
   clock: Clock,
   name = '',
+  streamsPerUser = STREAMS_PER_USER,
 ): Events & {
   /** Some events never arrived here; readers are informed. */
   skip(): void
@@ -55,7 +56,7 @@ export function createEvents(
     },
     subscribe(userId, wake) {
       const open = streams.get(userId) ?? 0
-      if (open >= STREAMS_PER_USER) return null
+      if (open >= streamsPerUser) return null
       streams.set(userId, open + 1)
       listeners.add(wake)
       return () => {

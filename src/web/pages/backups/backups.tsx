@@ -30,6 +30,8 @@ type Backup = List['backups'][number]
 type Made = InferResponseType<typeof api.system.backup.$post>
 
 const PROGRESS_MS = 700
+/** On the edge a backup goes on every second minute. */
+const SLOW_PROGRESS_MS = 10_000
 
 export function BackupsPage() {
   return has('backups') ? <KnownBackups /> : <Unsupported />
@@ -38,23 +40,23 @@ export function BackupsPage() {
 function KnownBackups() {
   const { data, error, reload } = useLoad(() => ask(api.system.backup.$get()), [])
   const schedule = useLoad(() => ask(api.system.backup.settings.$get()), [])
-  const restore = useLoad(() => ask(api.system.restore.$get()), [])
+  // On the edge only the console restores, and nothing is imported.
+  const isRestoring = has('radio')
+  const restore = useLoad(async () => (isRestoring ? await ask(api.system.restore.$get()) : null), [])
   const imported = useImportReport()
   // List and cards appear together, because a later one would push the others down.
   const isLoaded =
     (data.value !== null || error.value !== null) &&
     (schedule.data.value !== null || schedule.error.value !== null) &&
-    (restore.data.value !== null || restore.error.value !== null) &&
+    (!isRestoring || restore.data.value !== null || restore.error.value !== null) &&
     (imported.data.value !== null || imported.error.value !== null)
   const making = useAction()
   const chosen = useSignal<string | null>(null)
   const running = data.value?.running ?? null
-  // On the edge only the console restores, and nothing is imported.
-  const isRestoring = restore.error.value?.code !== 'unsupported_on_this_runtime'
   const isRunning = making.busy.value || running !== null
   useEffect(() => {
     if (!isRunning) return
-    const timer = setInterval(() => void reload(), PROGRESS_MS)
+    const timer = setInterval(() => void reload(), has('radio') ? PROGRESS_MS : SLOW_PROGRESS_MS)
     return () => clearInterval(timer)
   }, [isRunning])
   const make = () =>
