@@ -108,7 +108,7 @@ async function importAll(job: Job, options: ImportOptions, enter: (phase: Phase)
 }
 
 /** The entry about a whole import, beside one for each user. A run that added nothing after a whole one has none. */
-async function finish({ ctx, tally }: Job, report: ImportReport): Promise<void> {
+async function finish({ ctx, writer, tally }: Job, report: ImportReport): Promise<void> {
   const { store } = ctx
   const sha256 = report.auditFile?.sha256 ?? null
   const hasAdded = IMPORTED_NAMES.some((what) => tally.addedOf(what) > 0)
@@ -125,4 +125,5 @@ async function finish({ ctx, tally }: Job, report: ImportReport): Promise<void> 
   }
   await store.atomic([audit(ctx, 'audit_imported', details, hasAdded ? {} : { onlyIf: sql`not ${isKnown}` })])
   await keepImportReport(store, importReportSchema.parse(report))
+  await writer.flush()
 }

@@ -1,6 +1,9 @@
+import { closeSync, fdatasync, openSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import type { Statement } from '../../db/store.ts'
 import type { SqliteStore } from '../database.ts'
+import { createShortLog } from './short-log.ts'
 
 /**
  * How long one transaction may hold the only writer, in milliseconds. SQLite's lock is not fair, but a process that
@@ -11,8 +14,6 @@ const PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 60
 /** Rows between two looks at the clock. */
 const ROWS_AT_ONCE = 8
-/** Pages of the log after which they are moved into the database, so that no commit of a service has to move many. */
-const CHECKPOINT_PAGES = 250
 
 /** Of the pages that were used last, in KiB: the kernel has the others. */
 const CACHE_KIB = 2000
@@ -24,16 +25,24 @@ export type Writer = {
   each<T>(rows: Iterable<T>, put: (row: T) => boolean): Promise<number>
   /** One transaction; nothing in a dry run. */
   atomic(statements: readonly Statement[]): Promise<void>
+  /** Resolves when all that was written is on the disk. */
+  flush(): Promise<void>
 }
 
-/** `onSlice` is called after each transaction. */
+const flushFile = promisify(fdatasync)
+
+/** Its commits, and all others of the connection, are not flushed before `flush`. `onSlice`: after each transaction. */
 export function createWriter(store: SqliteStore, isDry: boolean, onSlice: () => void): Writer {
   store.sqlite.pragma(`cache_size = -${CACHE_KIB}`)
-  store.sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+  // A commit that flushes lets all other writers wait for the disk.
+  store.sqlite.pragma('synchronous = NORMAL')
+  store.sqlite.pragma('wal_autocheckpoint = 0')
+  const log = createShortLog(store.sqlite)
   const pause = async (begun: number) => {
     const tookMs = performance.now() - begun
     onSlice()
     await sleep(Math.min(LONGEST_PAUSE_MS, Math.max(PAUSE_MS, Math.ceil(2 * tookMs))))
+    if (!store.sqlite.memory) await log.keep()
   }
   return {
     isDry,
@@ -61,6 +70,16 @@ export function createWriter(store: SqliteStore, isDry: boolean, onSlice: () => 
       const begun = performance.now()
       await store.atomic([first, ...rest], 'lazily')
       await pause(begun)
+    },
+    async flush() {
+      if (store.sqlite.memory) return
+      // What is no longer in the log was flushed before it was copied.
+      const fd = openSync(`${store.sqlite.name}-wal`, 'r+')
+      try {
+        await flushFile(fd)
+      } finally {
+        closeSync(fd)
+      }
     },
   }
 }
