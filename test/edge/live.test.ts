@@ -77,11 +77,11 @@ test('a delivery is stored while the object fails, and its readers learn that ev
   await stream.end()
 })
 
-/** Users with a session of their own: fifty sign-ins at once would be refused. */
-async function fiftyUsers(): Promise<readonly Client[]> {
+/** Users with a session of their own: so many sign-ins at once would be refused. */
+async function twentyUsers(): Promise<readonly Client[]> {
   const [cookieName = ''] = String(admin.cookie).split('=')
   const now = Date.now()
-  const users = Array.from({ length: 50 }, (_, n) => ({ id: 1000 + n, token: randomToken() }))
+  const users = Array.from({ length: 20 }, (_, n) => ({ id: 1000 + n, token: randomToken() }))
   const rows = (rowOf: (user: (typeof users)[number]) => string) => users.map(rowOf).join()
   await workerd.sql(`insert into users (id, username, auth_provider, is_admin, created_at) values
     ${rows(({ id }) => `(${id}, 'live-${id}', 'local', 1, ${now})`)}`)
@@ -95,13 +95,15 @@ async function fiftyUsers(): Promise<readonly Client[]> {
 }
 
 test('500 streams get an event, and free their places', async () => {
-  const clients = await fiftyUsers()
-  const streams = await Promise.all(clients.flatMap((client) => Array.from({ length: 10 }, () => connect(client))))
+  const clients = await twentyUsers()
+  const streams = await Promise.all(clients.flatMap((client) => Array.from({ length: 25 }, () => connect(client))))
   expect(streams).toHaveLength(500)
   await say('to everybody')
   expect(new Set(await Promise.all(streams.map(heard)))).toStrictEqual(new Set(['to everybody']))
-  await Promise.all(streams.map((stream) => stream.end()))
   const [first = admin] = clients
+  const further = await Promise.all(Array.from({ length: 5 }, () => connect(first)))
+  expect(await first.send('GET', '/api/events')).toMatchObject(refusal(429, 'rate_limited'))
+  await Promise.all([...streams, ...further].map((stream) => stream.end()))
   await expect.poll(() => connect(first).then((stream) => stream.end())).toBeUndefined()
 })
 
