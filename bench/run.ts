@@ -5,7 +5,7 @@
 //   --large           10,000,000 messages, 15,000,000 measurements, 1,000,000 entries of the audit log, 20,000 nodes
 //   --scale <factor>  that, multiplied by a factor; 0.2 without --large
 //   --data <folder>   keeps the seeded databases there for the next run
-//   --only <names>    some of: requests lists every-list storage copies packets card alerts findings survey start memory edge large
+//   --only <names>    some of: requests lists every-list storage copies import packets card alerts findings survey start memory edge large
 import { constants, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +20,7 @@ import { measureFindings } from './measures/findings.ts'
 import { measureChanging, measureIngest, measureLive } from './measures/packets.ts'
 import { measureLists } from './measures/lists.ts'
 import { measureMemory } from './measures/memory.ts'
+import { measureMovingIn } from './measures/moving-in.ts'
 import { measurePauses } from './measures/pauses.ts'
 import { measureRequests } from './measures/requests.ts'
 import { measureSizes, measureStart } from './measures/start.ts'
@@ -77,6 +78,7 @@ const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   'every-list': async () => measureEveryList(await small()),
   storage: async () => measureStorage(scratch, await small()),
   copies: () => measureCopies(scratch),
+  import: () => measureMovingIn(scratch, scale),
   packets: async () => {
     await measureIngest()
     await measureLive(scratch)
