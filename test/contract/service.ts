@@ -8,6 +8,8 @@ export type Service = {
   readonly url: URL
   /** The header from which this runtime takes the address of a client. */
   readonly addressHeader: 'x-forwarded-for' | 'cf-connecting-ip'
+  /** How many event streams an account may have at a time; without it 10. */
+  readonly streamsOfAccount?: number
   /** Runs one statement in its database. */
   readonly sql: (query: string) => Promise<Record<string, unknown>[]>
   close(): Promise<void>

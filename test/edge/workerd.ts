@@ -63,6 +63,7 @@ export async function openWorkerd(
   return {
     url,
     addressHeader: 'cf-connecting-ip',
+    streamsOfAccount: 30,
     database,
     bucket,
     sql: async (query) => (await database.prepare(query).all()).results,
