@@ -125,7 +125,7 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
     const answer = await ask('/report', { reports: all.map((each) => each.report) })
     // What the other service does not understand, it does not understand later either.
     const isSettled = answer !== null && [204, 400, 413, 422].includes(answer.status)
-    if (isSettled) await noteTold(store, all, clock.now())
+    if (isSettled) await noteTold(store, all)
   }
   const reportNow = () => {
     reporting = reporting
