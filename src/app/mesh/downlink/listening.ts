@@ -106,7 +106,7 @@ const latest = ownedBy((_db: Store['db']) => new Map<number, object>())
 /** Waits for commands to the radios of a token; none: nobody gave one in time. */
 export async function listen(
   ctx: Pick<Ports, 'store' | 'now' | 'events'>,
-  { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
+  tokenId: number,
   asked: Asked,
   signal: AbortSignal,
 ): Promise<Command[]> {
@@ -115,7 +115,10 @@ export async function listen(
   const known = await noteListening(ctx, tokenId, asked)
   await expireCommands(ctx)
   const waitMs = Math.min(asked.waitMs, known < asked.radios.length ? UNKNOWN_MS : POLL_MS)
-  const pause = ctx.events === null ? byTime(waitMs) : byEvents(ctx.events, userId, waitMs)
+  const { events } = ctx
+  // Where the streams are elsewhere, nothing is told here.
+  const isTold = events !== null && events.elsewhere === undefined
+  const pause = isTold ? byEvents(events, tokenId, waitMs) : byTime(waitMs)
   try {
     for (;;) {
       const since = ctx.events?.last() ?? 0
@@ -148,10 +151,11 @@ function byTime(waitMs: number): Pause {
   }
 }
 
-function byEvents(events: Events, userId: number, waitMs: number): Pause {
+function byEvents(events: Events, tokenId: number, waitMs: number): Pause {
   let isOver = false
   let ring = () => {}
-  const unsubscribe = events.subscribe(userId, () => ring())
+  // It takes none of the streams of a user.
+  const unsubscribe = events.subscribe(-tokenId, () => ring())
   const cancel = events.after(waitMs, () => {
     isOver = true
     ring()

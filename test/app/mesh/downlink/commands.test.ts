@@ -178,7 +178,13 @@ describe('a text for the radio of a collector', () => {
 
   it('reaches a request that waits, at once', async () => {
     const clock = createManualClock(START)
-    Object.assign(app.ports, { events: createEvents(clock) })
+    const events = createEvents(clock)
+    const keys: number[] = []
+    const subscribe: typeof events.subscribe = (key, wake) => {
+      keys.push(key)
+      return events.subscribe(key, wake)
+    }
+    Object.assign(app.ports, { events: { ...events, subscribe } })
     const waiting = poll({ wait: 25 })
     await until(async () =>
       expect(app.store.sqlite.prepare('select count(*) from radio_listeners').pluck().get()).toBe(1),
@@ -211,6 +217,21 @@ describe('a traceroute for the radio of a collector', () => {
 })
 
 describe('the scope radio', () => {
+    // None of them takes a stream of a user, whose keys are above 0.
+    expect(keys).toHaveLength(3)
+    expect(keys.every((key) => key < 0)).toBe(true)
+  })
+})
+
+describe('a request that waits where live events are elsewhere', () => {
+  it('stays open until somebody gives a command', async () => {
+    const elsewhere = { open: () => Promise.reject(new Error('none')), tell() {} }
+    const stub = { elsewhere, last: () => 0, subscribe: () => null, after: () => () => {}, isClosed: () => true }
+    Object.assign(app.ports, { events: { ...createEvents(createManualClock(START)), ...stub } })
+    const waiting = poll({ wait: 25 })
+    await until(() => expect(app.store.sqlite.prepare('select count(*) from radio_listeners').pluck().get()).toBe(1))
+    expect((await send()).status).toBe(202)
+    expect(await waiting).toHaveLength(1)
   it('is given by administrators, by name, and existing tokens do not have it', async () => {
     const old = await makeToken(['ingest'])
     expect((await asCollector('GET', `/commands?radio=valley&${ALL}`, undefined, old)).status).toBe(403)
