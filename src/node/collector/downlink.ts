@@ -332,8 +332,12 @@ function ableLinks(radio: Radio): LinkInfo[] {
 async function sendJob(ctx: SendCtx, { kind, content, link: { name: radio } }: Job): Promise<void> {
   switch (kind) {
     case 'text': {
-      const { slot, replyId, hopLimit, ...message } = contentSchemas.text.parse(content)
+      const { slot, channel, replyId, hopLimit, ...message } = contentSchemas.text.parse(content)
       const table = await readChannelTable(ctx.store, configuredRadios(ctx.radio))
+      // Its owner has changed the channels, and the other service does not know that yet.
+      if (channel !== null && table.identityIn(radio, slot) !== channel) {
+        throw new AppError('invalid_request', 'The radio has another channel in its place')
+      }
       const text = {
         ...message,
         radio,

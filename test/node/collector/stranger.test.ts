@@ -56,7 +56,16 @@ afterEach(async () => {
 })
 
 const word = (n: number) => n.toString(16).padStart(32, '0')
-const content = { text: 'hello', to: FAR, slot: 0, replyId: null, emoji: false, wantAck: true, hopLimit: null }
+const content = {
+  text: 'hello',
+  to: FAR,
+  slot: 0,
+  channel: null,
+  replyId: null,
+  emoji: false,
+  wantAck: true,
+  hopLimit: null,
+}
 const command = (n: number, more: object = {}) => ({
   id: word(n),
   radio: source,
@@ -152,6 +161,23 @@ it('is not heard again at once because of what was refused', async () => {
     expect(answers).toStrictEqual([])
   })
   expect(seconds).toBeGreaterThanOrEqual(19)
+})
+
+it('cannot have a text sent on another channel than it meant', async () => {
+  await give(
+    command(1, { content: { ...content, channel: '8:Team' } }),
+    command(2, { content: { ...content, channel: '2:LongFast', slot: 1 } }),
+  )
+  await until(() => {
+    hill.clock.advance(100)
+    expect(reports.map(({ error, notice }) => [error, notice])).toStrictEqual(
+      Array.from({ length: 2 }, () => ['REFUSED', 'The radio has another channel in its place']),
+    )
+  })
+  const own = hill.store.sqlite.prepare('select identity from channels where channel_index = 0').pluck().get()
+  expect(own).toMatch(/^\d+:/)
+  await give(command(3, { content: { ...content, channel: own } }))
+  await until(() => expect(sentIds()).toStrictEqual([1003]))
 })
 
 it('is not asked at all while the downlink is off', async () => {

@@ -42,8 +42,9 @@ async function deliver(source: string, nodeNum: number, by = token): Promise<voi
     case: 'channel',
     value: { index: 2, role: 2, settings: { name: 'Team', psk: new Uint8Array(0) } },
   } as const
-  const packets = [{ case: 'myInfo', value: { myNodeNum: nodeNum } } as const, channel].map(item)
-  expect((await asCollector('POST', '', { source, packets }, by)).status).toBe(200)
+  const packets = [{ case: 'myInfo', value: { myNodeNum: nodeNum } } as const].map(item)
+  const all = [...packets, { data: item(channel), identity: '9:Team' }]
+  expect((await asCollector('POST', '', { source, packets: all }, by)).status).toBe(200)
 }
 
 const ALL = 'kind=texts&kind=traceroutes&kind=requests'
@@ -93,7 +94,16 @@ describe('a text for the radio of a collector', () => {
         id: expect.stringMatching(/^[\da-f]{32}$/),
         radio: 'valley',
         kind: 'text',
-        content: { text: 'to the team', to: FAR, slot: 2, replyId: null, emoji: false, wantAck: true, hopLimit: 1 },
+        content: {
+          text: 'to the team',
+          to: FAR,
+          slot: 2,
+          channel: '9:Team',
+          replyId: null,
+          emoji: false,
+          wantAck: true,
+          hopLimit: 1,
+        },
         packetId,
         askedBy: 'sender',
         expiresInMs: 60_000,
