@@ -159,6 +159,15 @@ describe('a text for the radio of a collector', () => {
     expect(await take(id)).toBe(0)
     await report(id, 'relayed')
     expect(await message()).toStrictEqual(['relayed', null])
+    // A repetition was heard: only the destination itself knows better.
+    await report(id, 'failed', { error: 'MAX_RETRANSMIT' })
+    expect(await message()).toStrictEqual(['relayed', null])
+    await report(id, 'failed', { error: 'NO_CHANNEL' })
+    expect(await message()).toStrictEqual(['failed', 'NO_CHANNEL'])
+    // A day after the last news it is forgotten, although no other one ends.
+    app.clock.advance(2 * 86_400_000)
+    await expireCommands({ ...app.ports, now: () => app.clock.now })
+    expect(app.store.sqlite.prepare('select count(*) from radio_commands').pluck().get()).toBe(0)
   })
 
   it('that the collector refuses was not sent, and the page says why', async () => {
@@ -208,6 +217,21 @@ describe('a text for the radio of a collector', () => {
       expect(clock.now()).toBeGreaterThan(START + 60_000)
     })
     expect(await silent).toStrictEqual([])
+    // None of them takes a stream of a user, whose keys are above 0.
+    expect(keys).toHaveLength(3)
+    expect(keys.every((key) => key < 0)).toBe(true)
+  })
+})
+
+describe('a request that waits where live events are elsewhere', () => {
+  it('stays open until somebody gives a command', async () => {
+    const elsewhere = { open: () => Promise.reject(new Error('none')), tell() {} }
+    const stub = { elsewhere, last: () => 0, subscribe: () => null, after: () => () => {}, isClosed: () => true }
+    Object.assign(app.ports, { events: { ...createEvents(createManualClock(START)), ...stub } })
+    const waiting = poll({ wait: 25 })
+    await until(() => expect(app.store.sqlite.prepare('select count(*) from radio_listeners').pluck().get()).toBe(1))
+    expect((await send()).status).toBe(202)
+    expect(await waiting).toHaveLength(1)
   })
 })
 
@@ -227,21 +251,6 @@ describe('a traceroute for the radio of a collector', () => {
 })
 
 describe('the scope radio', () => {
-    // None of them takes a stream of a user, whose keys are above 0.
-    expect(keys).toHaveLength(3)
-    expect(keys.every((key) => key < 0)).toBe(true)
-  })
-})
-
-describe('a request that waits where live events are elsewhere', () => {
-  it('stays open until somebody gives a command', async () => {
-    const elsewhere = { open: () => Promise.reject(new Error('none')), tell() {} }
-    const stub = { elsewhere, last: () => 0, subscribe: () => null, after: () => () => {}, isClosed: () => true }
-    Object.assign(app.ports, { events: { ...createEvents(createManualClock(START)), ...stub } })
-    const waiting = poll({ wait: 25 })
-    await until(() => expect(app.store.sqlite.prepare('select count(*) from radio_listeners').pluck().get()).toBe(1))
-    expect((await send()).status).toBe(202)
-    expect(await waiting).toHaveLength(1)
   it('is given by administrators, by name, and existing tokens do not have it', async () => {
     const old = await makeToken(['ingest'])
     expect((await asCollector('GET', `/commands?radio=valley&${ALL}`, undefined, old)).status).toBe(403)
