@@ -180,6 +180,16 @@ it('cannot have a text sent on another channel than it meant', async () => {
   await until(() => expect(sentIds()).toStrictEqual([1003]))
 })
 
+it('has 8 places in the queue of a radio, also for requests for positions', () => {
+  const reserve = (packetId: number) =>
+    hill.radio.reserve('position', {
+      command: { packetId, service: 'x', askedBy: 'mallory', isOver: () => false, onDelivery() {} },
+    })
+  for (let n = 1; n <= 8; n++) reserve(n)
+  expect(hill.radio.sending()).toBe(8)
+  expect(() => reserve(9)).toThrow('Too many packets are waiting to be sent')
+})
+
 it('is not asked at all while the downlink is off', async () => {
   await hill.downlink.stop()
   await hill.stop()
