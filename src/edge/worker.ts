@@ -224,11 +224,14 @@ async function respond(request: Request, env: Env, execution: ExecutionContext):
   } catch (error) {
     return refuseWithoutAdmin(service.ports.log, error)
   }
+  // Before the handler begins: if the client goes, the platform lets only this go on after what was stored.
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  execution.waitUntil(ended.then(() => (service.telling?.isDue() ? service.telling.tell() : undefined)))
   try {
     return await service.fetch(request, env, execution)
   } finally {
+    end()
     if (service.takeEntries()) execution.waitUntil(seal(service.ports))
-    if (service.telling?.isDue()) execution.waitUntil(service.telling.tell())
   }
 }
 

@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createLog } from '../../src/app/base/log.ts'
-import { follow, passOn, watchChanges } from '../../src/edge/live/gaps.ts'
+import { countNotes, follow, passOn, watchChanges } from '../../src/edge/live/gaps.ts'
 import { FULL_HEADER, INDEX_HEADER, MOST_READERS, type Objects, OBJECTS } from '../../src/edge/live/protocol.ts'
+import { openReaders } from '../../src/edge/live/readers.ts'
 import { createNotes, openTelling } from '../../src/edge/live/telling.ts'
 
 const logged: string[] = []
@@ -32,6 +33,44 @@ test('a change that nobody tells within a look is a gap, and one that is told la
   expect(gaps).toBe(1)
 })
 
+test('a number that an isolate left out is a gap, unless the note comes late', () => {
+  let gaps = 0
+  const counted = countNotes(() => (gaps += 1))
+  const tell = (by: string, ...counts: number[]) => {
+    for (const count of counts) counted.noteTold({ by, count })
+  }
+  tell('one', 7, 8, 10, 9, 11, 13)
+  tell('two', 1, 2)
+  counted.look()
+  tell('one', 12, 14, 16)
+  counted.look()
+  expect(gaps).toBe(0)
+  tell('two', 3)
+  counted.look()
+  expect(gaps).toBe(1)
+  tell('one', 17)
+  counted.noteTold({ by: 'one', count: 20 }, true)
+  counted.look()
+  counted.look()
+  expect(gaps).toBe(1)
+})
+
+test('an object is not idle from when its first reader comes', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  try {
+    const ports = Object({ store: null, log })
+    const serve = () => ({ ports, fetch: async () => new Response(null, { status: 401 }) })
+    const readers = openReaders({ objects: objectsOf(() => ({})), index: 0, serve })
+    vi.setSystemTime(Date.now() + 3_600_000)
+    expect(readers.isIdle()).toBe(true)
+    const answer = readers.fetch(new Request('http://mesh.test/api/events'))
+    expect(readers.isIdle()).toBe(false)
+    expect((await answer).status).toBe(401)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('notes that could not be told are reported with the next ones', async () => {
   const sent: unknown[] = []
   let failures = 3
@@ -53,8 +92,8 @@ test('notes that could not be told are reported with the next ones', async () =>
     await notes.tell()
   }
   expect(sent).toStrictEqual([
-    { notes: [NOTE], isMissing: true },
-    { notes: [NOTE], isMissing: false },
+    { notes: [NOTE], isMissing: true, counted: { by: expect.any(String), count: 2 } },
+    { notes: [NOTE], isMissing: false, counted: { by: expect.any(String), count: 3 } },
   ])
 })
 

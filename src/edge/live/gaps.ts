@@ -25,6 +25,39 @@ export function watchChanges(skip: () => void) {
   }
 }
 
+/** The latest isolates whose notes are counted. */
+const MOST_ISOLATES = 500
+
+/** Finds what an isolate told that never arrived, if a later note of it does. They may arrive in another order. */
+export function countNotes(skip: () => void) {
+  const isolates = new Map<string, number>()
+  /** Those that later ones overtook, and whether that was so at the last look. */
+  const awaited = new Map<string, boolean>()
+  return {
+    /** `isKnown`: the isolate says itself that earlier ones are missing. */
+    noteTold({ by, count }: Passed, isKnown = false) {
+      awaited.delete(`${by} ${count}`)
+      const known = isolates.get(by) ?? count - 1
+      isolates.delete(by)
+      isolates.set(by, Math.max(known, count))
+      const [oldest] = isolates.keys()
+      if (oldest !== undefined && isolates.size > MOST_ISOLATES) isolates.delete(oldest)
+      if (isKnown) return
+      if (count - known > MOST_ISOLATES) return skip()
+      for (let next = known + 1; next < count; next++) awaited.set(`${by} ${next}`, false)
+    },
+    /** Call it regularly: what is missing has until the next call but one. */
+    look() {
+      const isLost = [...awaited.values()].includes(true)
+      for (const [note, isLate] of awaited) {
+        if (isLate) awaited.delete(note)
+        else awaited.set(note, true)
+      }
+      if (isLost) skip()
+    },
+  }
+}
+
 /** For the first object: passes on what it is told to the others, as long as they join again in time. */
 export function passOn(objects: Objects, by: string) {
   const until = new Map<number, number>()

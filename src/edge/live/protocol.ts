@@ -18,13 +18,15 @@ export interface LiveRpc extends Rpc.DurableObjectBranded {
   join(index: number): Promise<Passed>
 }
 
-/** How many notes the first object has passed on in its present life. */
+/** How many notes the first object, or an isolate, has told in its present life. */
 export type Passed = { readonly by: string; readonly count: number }
 
 export type Told = {
   readonly notes: readonly Note[]
   /** Earlier notes were lost. */
   readonly isMissing: boolean
+  /** What an isolate of the worker tells has numbers without a gap. */
+  readonly counted?: Passed
   /** The note's number, if the first object passes it on. */
   readonly passed?: Passed
 }

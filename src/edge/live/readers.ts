@@ -5,7 +5,7 @@ import { readRevision } from '../../app/mesh/live/revision.ts'
 import { KEEP_ALIVE_MS } from '../../app/mesh/live/stream.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import { createBeat } from './beat.ts'
-import { follow, passOn, watchChanges } from './gaps.ts'
+import { countNotes, follow, passOn, watchChanges } from './gaps.ts'
 import { FULL_HEADER, MOST_READERS, type Objects, type Passed, type Serving, type Told } from './protocol.ts'
 
 /** A stream ends after ten minutes: the platform may notice late, or never, that a client has gone. */
@@ -60,9 +60,14 @@ export function openReaders({ objects, index, serve, mostReaders = MOST_READERS 
   const others = passOn(objects, own.epoch)
   const first = index === 0 ? null : follow(objects, index, own.skip)
   const changes = watchChanges(own.skip)
+  const counted = countNotes(() => {
+    own.skip()
+    others.tell([], true)
+  })
 
   const lookForGaps = async (): Promise<void> => {
     try {
+      counted.look()
       await first?.join()
       changes.look(await readRevision(store))
     } catch (error) {
@@ -86,13 +91,16 @@ export function openReaders({ objects, index, serve, mostReaders = MOST_READERS 
 
   return {
     async fetch(request) {
+      lastRead = Date.now()
       if (readers >= mostReaders) return new Response(null, { status: 503, headers: { [FULL_HEADER]: '' } })
       if (readers === 0) await lookForGaps()
       const answer = await fetch(request)
       return answer.body === null ? answer : new Response(throughNative(answer.body, request.signal), answer)
     },
-    async tell({ notes, isMissing, passed }) {
+    async tell(told) {
+      const { notes, isMissing, passed } = told
       changes.noteTold()
+      if (told.counted !== undefined) counted.noteTold(told.counted, isMissing)
       if (passed !== undefined) first?.noteTold(passed)
       if (isMissing || waiting >= MOST_WAITING) own.skip()
       others.tell(notes, isMissing)

@@ -39,11 +39,14 @@ export function createNotes(send: (told: Told) => Promise<void>, log: Log, pause
   let notes: Note[] = []
   /** Notes were lost, and no object knows that. */
   let isMissing = false
+  const by = crypto.randomUUID()
+  let count = 0
   return {
     add: (note: Note) => void notes.push(note),
     isDue: () => notes.length > 0,
     async tell(): Promise<void> {
-      const told = { notes, isMissing }
+      count += 1
+      const told = { notes, isMissing, counted: { by, count } }
       notes = []
       isMissing = false
       for (const pause of [...pauses, null]) {

@@ -40,6 +40,8 @@ const NEWS_AGAIN_MS = 5000
 /** Between two entries of the audit log about refusals. */
 const REFUSALS_MS = MINUTE_MS
 const MAX_RADIOS = 8
+/** Commands of which this process remembers that it began them: more than it may begin while one of them is open. */
+const MAX_BEGUN = 2000
 /** More than a service may give at once. */
 const MAX_COMMANDS = 20
 
@@ -77,7 +79,8 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
   const closing = new AbortController()
   /** Commands that this process began. */
   const begun = new Set<string>()
-  const sentAt: number[] = []
+  /** When it began them: each counts, whether or not a packet came of it. */
+  const begunAt: number[] = []
   const refusals = { told: -Infinity, count: 0 }
   const news = createTimer(clock)
   const expiries = new Set<() => void>()
@@ -125,7 +128,7 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
     const answer = await ask('/report', { reports: all.map((each) => each.report) })
     // What the other service does not understand, it does not understand later either.
     const isSettled = answer !== null && [204, 400, 413, 422].includes(answer.status)
-    if (isSettled) await noteTold(store, all, clock.now())
+    if (isSettled) await noteTold(store, all)
   }
   const reportNow = () => {
     reporting = reporting
@@ -154,8 +157,8 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
     ableLinks(radio).find((link) => nameSource(target, link.name) === source) ?? null
   const isOverBudget = () => {
     const now = monotonic()
-    while (sentAt[0] !== undefined && sentAt[0] <= now - HOUR_MS) sentAt.shift()
-    return sentAt.length >= mostPerHour
+    while (begunAt[0] !== undefined && begunAt[0] <= now - HOUR_MS) begunAt.shift()
+    return begunAt.length >= mostPerHour
   }
   /** What to send; a text: why it is refused. */
   const examine = async (command: Command): Promise<Job | string> => {
@@ -187,29 +190,51 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
     }
   }
 
-  const handle = async (raw: unknown, askedAt: number): Promise<void> => {
+  /** Writes down that a command is begun; false: it was before. */
+  const begin = async (command: TakenCommand): Promise<boolean> => {
+    if (begun.has(command.id)) return false
+    begun.add(command.id)
+    for (const id of begun) {
+      if (begun.size <= MAX_BEGUN) break
+      begun.delete(id)
+    }
+    const at = monotonic()
+    begunAt.push(at)
+    if (await writeDown(store, command, clock.now())) return true
+    begun.delete(command.id)
+    begunAt.splice(begunAt.lastIndexOf(at), 1)
+    return false
+  }
+
+  /** Returns whether it began a command. */
+  const handle = async (raw: unknown, askedAt: number): Promise<boolean> => {
     const parsed = commandSchema.safeParse(raw)
-    if (!parsed.success) return noteRefused(null, 'the collector does not understand it')
+    if (!parsed.success) {
+      await noteRefused(null, 'the collector does not understand it')
+      return false
+    }
     const command = parsed.data
     const deadline = askedAt + Math.min(command.expiresInMs, COMMAND_MS)
-    if (monotonic() >= deadline) return
+    if (monotonic() >= deadline) return false
     const claim = randomUUID().replaceAll('-', '')
     const job = await examine(command)
     if (typeof job === 'string') {
       const refused = { id: command.id, claim, state: 'failed', error: 'REFUSED', notice: job, isAnswered: false }
       await noteRefused(command, job)
       await ask('/report', { reports: [refused] })
-      return
+      return false
     }
     const { id, packetId } = command
     const taken: TakenCommand = { id, claim, packetId, fromNodeNum: job.nodeNum }
-    if (begun.has(id)) return
-    begun.add(id)
-    if (!(await writeDown(store, taken, clock.now()))) return void begun.delete(id)
+    if (!(await begin(taken))) return false
     const sendBefore = await take(command, claim, deadline)
     const refusal = sendBefore === null ? EXPIRED : await send(command, job, sendBefore)
-    if (refusal !== null) await noteRefusal(store, id, refusal)
+    if (refusal !== null) {
+      await noteRefusal(store, id, refusal)
+      begun.delete(id)
+    }
     reportSoon()
+    return true
   }
 
   const send = async (command: Command, job: Job, sendBefore: number): Promise<Refusal | null> => {
@@ -228,7 +253,6 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
       command: given,
     }
     try {
-      sentAt.push(monotonic())
       await sendJob(ctx, job)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
@@ -262,10 +286,9 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
     }
     failures = 0
     enter(null)
-    const before = refusals.count + begun.size
-    for (const raw of parsed.data.commands) await handle(raw, askedAt)
-    const hasSent = begun.size > 0 && refusals.count + begun.size > before
-    return hasSent ? 0 : Math.max(0, askedAt + CALM_MS - monotonic())
+    let hasBegun = false
+    for (const raw of parsed.data.commands) hasBegun = (await handle(raw, askedAt)) || hasBegun
+    return hasBegun ? 0 : Math.max(0, askedAt + CALM_MS - monotonic())
   }
   let failures = 0
   const run = async () => {
@@ -309,8 +332,12 @@ function ableLinks(radio: Radio): LinkInfo[] {
 async function sendJob(ctx: SendCtx, { kind, content, link: { name: radio } }: Job): Promise<void> {
   switch (kind) {
     case 'text': {
-      const { slot, replyId, hopLimit, ...message } = contentSchemas.text.parse(content)
+      const { slot, channel, replyId, hopLimit, ...message } = contentSchemas.text.parse(content)
       const table = await readChannelTable(ctx.store, configuredRadios(ctx.radio))
+      // Its owner has changed the channels, and the other service does not know that yet.
+      if (channel !== null && table.identityIn(radio, slot) !== channel) {
+        throw new AppError('invalid_request', 'The radio has another channel in its place')
+      }
       const text = {
         ...message,
         radio,

@@ -53,7 +53,7 @@ import { createOwnUser, type OwnUser } from './node-list/own-user.ts'
 import type { ReceivedEvent } from './session.ts'
 import { environmentLinks, wantedLinks } from './stored.ts'
 import { createTransmitter, type Transmitter } from './sending/transmitter.ts'
-import type { PacketKind } from './sending/queue.ts'
+import { COMMANDED, type PacketKind } from './sending/queue.ts'
 import { createPortSet } from './virtual/port-set.ts'
 import type { VirtualNodeNeeds } from './virtual/virtual-node.ts'
 import { findPortViewer } from '../../app/accounts/access/port-viewer.ts'
@@ -304,9 +304,7 @@ export function openRadio(needs: Needs): NodeRadio {
       if (able === undefined) throw new AppError('radio_unavailable', 'No radio is configured')
       if (command === null) return able.transmitter.reserve(kind, rule)
       const { packetId, onDelivery, isOver } = command
-      // Positions of one app replace each other, but each request for a position counts.
-      const app = kind === 'position' ? -packetId : COMMANDED
-      return able.transmitter.reserveForApp({ kind, app, packetId, onDelivery, isOver })
+      return able.transmitter.reserveForApp({ kind, app: COMMANDED, packetId, onDelivery, isOver })
     },
     expire(packetId) {
       for (const { transmitter } of radios()) transmitter.expire(packetId)
@@ -484,9 +482,6 @@ function openFeed({ kind, name, open }: ConfiguredFeed, shared: Shared): Link {
     },
   })
 }
-
-/** The app, to the queues of radios, that is the service to which this one delivers. */
-const COMMANDED = -1
 
 /** For data from a radio; other failures need attention. */
 const QUIET_LEVELS: ReadonlySet<string> = new Set(['UNSET', 'TRACE', 'DEBUG', 'INFO'])

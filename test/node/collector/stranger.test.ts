@@ -56,7 +56,16 @@ afterEach(async () => {
 })
 
 const word = (n: number) => n.toString(16).padStart(32, '0')
-const content = { text: 'hello', to: FAR, slot: 0, replyId: null, emoji: false, wantAck: true, hopLimit: null }
+const content = {
+  text: 'hello',
+  to: FAR,
+  slot: 0,
+  channel: null,
+  replyId: null,
+  emoji: false,
+  wantAck: true,
+  hopLimit: null,
+}
 const command = (n: number, more: object = {}) => ({
   id: word(n),
   radio: source,
@@ -133,11 +142,52 @@ it('cannot have anything sent twice, late, or more often than the collector allo
   await give(...Array.from({ length: 15 }, (_, n) => command(30 + n)))
   await until(() => {
     hill.clock.advance(2200)
-    expect(sentIds()).toStrictEqual([1001, 1003, 1030, 1031, 1032])
+    expect(sentIds()).toStrictEqual([1001, 1003, 1030])
   })
   await give(...Array.from({ length: 15 }, (_, n) => command(60 + n)))
-  expect(sentIds()).toHaveLength(5)
-  expect(reports.filter(({ notice }) => notice === 'the collector sends at most 5 an hour for others')).toHaveLength(27)
+  expect(sentIds()).toHaveLength(3)
+  // What came to nothing counts as well: none of these was written down.
+  expect(reports.filter(({ notice }) => notice === 'the collector sends at most 5 an hour for others')).toHaveLength(29)
+  expect(hill.store.sqlite.prepare('select count(*) from taken_commands').pluck().get()).toBe(5)
+})
+
+it('is not heard again at once because of what was refused', async () => {
+  await give(command(1))
+  answers = Array.from({ length: 20 }, (_, n) => JSON.stringify({ commands: [command(100 + n, { kind: 'admin' })] }))
+  let seconds = 0
+  await until(() => {
+    hill.clock.advance(1000)
+    seconds += 1
+    expect(answers).toStrictEqual([])
+  })
+  expect(seconds).toBeGreaterThanOrEqual(19)
+})
+
+it('cannot have a text sent on another channel than it meant', async () => {
+  await give(
+    command(1, { content: { ...content, channel: '8:Team' } }),
+    command(2, { content: { ...content, channel: '2:LongFast', slot: 1 } }),
+  )
+  await until(() => {
+    hill.clock.advance(100)
+    expect(reports.map(({ error, notice }) => [error, notice])).toStrictEqual(
+      Array.from({ length: 2 }, () => ['REFUSED', 'The radio has another channel in its place']),
+    )
+  })
+  const own = hill.store.sqlite.prepare('select identity from channels where channel_index = 0').pluck().get()
+  expect(own).toMatch(/^\d+:/)
+  await give(command(3, { content: { ...content, channel: own } }))
+  await until(() => expect(sentIds()).toStrictEqual([1003]))
+})
+
+it('has 8 places in the queue of a radio, also for requests for positions', () => {
+  const reserve = (packetId: number) =>
+    hill.radio.reserve('position', {
+      command: { packetId, service: 'x', askedBy: 'mallory', isOver: () => false, onDelivery() {} },
+    })
+  for (let n = 1; n <= 8; n++) reserve(n)
+  expect(hill.radio.sending()).toBe(8)
+  expect(() => reserve(9)).toThrow('Too many packets are waiting to be sent')
 })
 
 it('is not asked at all while the downlink is off', async () => {

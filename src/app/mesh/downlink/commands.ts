@@ -27,9 +27,18 @@ const BEFORE = {
   sent: ['waiting', 'taken', 'unknown'],
   relayed: ['waiting', 'taken', 'sent', 'unknown', 'failed'],
   delivered: ['waiting', 'taken', 'sent', 'unknown', 'failed', 'relayed'],
-  failed: ['waiting', 'taken', 'sent', 'unknown', 'relayed'],
+  failed: ['waiting', 'taken', 'sent', 'unknown'],
   unknown: ['waiting', 'taken', 'sent'],
 } as const
+/** Errors of the destination itself: only these outweigh a repetition that was heard. */
+const BY_DESTINATION: ReadonlySet<string | null> = new Set([
+  'NO_CHANNEL',
+  'NO_RESPONSE',
+  'BAD_REQUEST',
+  'NOT_AUTHORIZED',
+  'PKI_UNKNOWN_PUBKEY',
+])
+const MAY_BE_REFUSED = [...BEFORE.failed, 'relayed']
 const REPORTED = ['sent', 'relayed', 'delivered', 'failed', 'unknown'] as const
 
 export const reportSchema = z
@@ -188,6 +197,7 @@ export async function storeReports(ctx: Needs, tokenId: number, reports: readonl
       or (c.claim is null and c.ended_at is null and ${said.state} = 'failed'))`
     const [found] = await store.db.all<Key>(sql`select ${KEY} from radio_commands c where ${isMine}`)
     if (found === undefined) continue
+    const from = said.state === 'failed' && BY_DESTINATION.has(said.error) ? MAY_BE_REFUSED : BEFORE[said.state]
     const answered = built(
       store.db,
       sql`update node_requests set answered_at = coalesce(answered_at, ${now})
@@ -196,7 +206,7 @@ export async function storeReports(ctx: Needs, tokenId: number, reports: readonl
     )
     await store.atomic([
       answered,
-      ...setStates(store, isMine, said, BEFORE[said.state]),
+      ...setStates(store, isMine, said, from),
       built(
         store.db,
         sql`update radio_commands as c set ended_at = coalesce(ended_at, ${now})
@@ -214,12 +224,18 @@ export async function storeReports(ctx: Needs, tokenId: number, reports: readonl
 export async function expireCommands(ctx: Needs): Promise<void> {
   const { store } = ctx
   const now = ctx.now()
-  const isLate = sql`(c.ended_at is null and c.claim is null and not ${isTimely(now)})`
-  const isSilent = sql`(c.ended_at is null and c.claim is not null
-    and not (c.created_at <= ${now} and c.created_at > ${now - REPORTED_MS}))`
-  const isEnding = sql`c.id in (select c.id from radio_commands c where ${isLate} or ${isSilent} limit ${MAX_ENDING})`
+  const isLate = sql`(c.claim is null and not ${isTimely(now)})`
+  const isSilent = sql`(c.claim is not null and not (c.created_at <= ${now} and c.created_at > ${now - REPORTED_MS}))`
+  const isEnding = sql`c.id in (select c.id from radio_commands c
+    where c.ended_at is null and (${isLate} or ${isSilent}) limit ${MAX_ENDING})`
+  // In the order in which they came, so that only so many are read. The clock may have been set meanwhile.
+  const forget = built(
+    store.db,
+    sql`delete from radio_commands where ended_at not between ${now - KEPT_MS} and ${now + KEPT_MS}
+      and rowid in (select rowid from radio_commands order by rowid limit ${MAX_ENDING})`,
+  )
   const ending = await store.db.all<Key>(sql`select ${KEY} from radio_commands c where ${isEnding}`)
-  if (ending.length === 0) return
+  if (ending.length === 0) return void (await store.atomic([forget]))
   await store.atomic([
     ...setStates(store, sql`${isLate} and ${isEnding}`, { state: 'failed', error: EXPIRED, notice: null }, ['waiting']),
     ...setStates(store, sql`${isSilent} and ${isEnding}`, { state: 'unknown', error: UNREPORTED, notice: null }, [
@@ -227,7 +243,7 @@ export async function expireCommands(ctx: Needs): Promise<void> {
       'sent',
     ]),
     built(store.db, sql`update radio_commands as c set ended_at = ${now} where ${isEnding}`),
-    built(store.db, sql`delete from radio_commands where ended_at < ${now - KEPT_MS}`),
+    forget,
   ])
   await tell(ctx, ending)
 }

@@ -24,6 +24,8 @@ export const contentSchemas = {
       to: z.int().min(1).max(BROADCAST),
       /** The channel's index in the radio. */
       slot: z.int().min(0).max(7),
+      /** Its identity: nothing is sent if the radio has another one there. Null: the radio decides. */
+      channel: z.string().max(100).nullable(),
       replyId: packetId.nullable(),
       emoji: z.boolean(),
       wantAck: z.boolean(),

@@ -56,18 +56,21 @@ export async function listListeners(store: Store): Promise<Listener[]> {
   )
 }
 
+/** A channel's index in a radio, and its identity as its collector reported it last; null: unknown. */
+export type InRadio = { readonly slot: number; readonly channel: string | null }
+
 type Destination = { readonly radio?: string | undefined; readonly to: number; readonly channel: number }
 
 /**
- * The collector's radio that sends a packet, and the channel's index in it; null: that is up to the radios of this
- * service. Throws `radio_unavailable` if a collector would have to and cannot, and `invalid_request` for a channel that
+ * The collector's radio that sends a packet, and the channel in it; null: that is up to the radios of this service.
+ * Throws `radio_unavailable` if a collector would have to and cannot, and `invalid_request` for a channel that
  * none of them has.
  */
 export async function findCollector(
   { store, radio, now }: Pick<Ports, 'store' | 'radio'> & { now(): number },
   kind: CommandKind,
   { radio: named, to, channel }: Destination,
-): Promise<(Collector & { readonly slot: number }) | null> {
+): Promise<(Collector & InRadio) | null> {
   const own = listSenders(radio)
   if (own.length > 0 && (named === undefined || own.some(({ source }) => source === named))) return null
   const known = (await listListeners(store)).filter(
@@ -90,7 +93,7 @@ export async function findCollector(
     throw new AppError('invalid_request', `channel: ${message}`, { issues: [{ path: 'channel', message }] })
   }
   const { sourceId, source, nodeNum } = best
-  return { sourceId, source, nodeNum, slot }
+  return { sourceId, source, nodeNum, slot, channel: table.identityIn(source, slot) }
 }
 
 /** What a collector asks: names of its radios, and what it takes. */
@@ -106,7 +109,7 @@ const latest = ownedBy((_db: Store['db']) => new Map<number, object>())
 /** Waits for commands to the radios of a token; none: nobody gave one in time. */
 export async function listen(
   ctx: Pick<Ports, 'store' | 'now' | 'events'>,
-  { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
+  tokenId: number,
   asked: Asked,
   signal: AbortSignal,
 ): Promise<Command[]> {
@@ -115,7 +118,10 @@ export async function listen(
   const known = await noteListening(ctx, tokenId, asked)
   await expireCommands(ctx)
   const waitMs = Math.min(asked.waitMs, known < asked.radios.length ? UNKNOWN_MS : POLL_MS)
-  const pause = ctx.events === null ? byTime(waitMs) : byEvents(ctx.events, userId, waitMs)
+  const { events } = ctx
+  // Where the streams are elsewhere, nothing is told here.
+  const isTold = events !== null && events.elsewhere === undefined
+  const pause = isTold ? byEvents(events, tokenId, waitMs) : byTime(waitMs)
   try {
     for (;;) {
       const since = ctx.events?.last() ?? 0
@@ -148,10 +154,11 @@ function byTime(waitMs: number): Pause {
   }
 }
 
-function byEvents(events: Events, userId: number, waitMs: number): Pause {
+function byEvents(events: Events, tokenId: number, waitMs: number): Pause {
   let isOver = false
   let ring = () => {}
-  const unsubscribe = events.subscribe(userId, () => ring())
+  // It takes none of the streams of a user.
+  const unsubscribe = events.subscribe(-tokenId, () => ring())
   const cancel = events.after(waitMs, () => {
     isOver = true
     ring()

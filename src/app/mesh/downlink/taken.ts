@@ -10,6 +10,10 @@ const MAX_KEPT = 10_000
 const KEPT_MS = 7 * DAY_MS
 /** Reports of one request. */
 const MAX_REPORTS = 50
+/** Commands that are looked at for them. Some of them wait for their radio, and have nothing to report. */
+const MAX_LOOKED = 400
+/** Commands, the latest ones, of which more may be heard after a report: the other service believes it for a day. */
+const MAX_OPEN = 1000
 
 /** A command as it was written down before anything was done with it. */
 export type TakenCommand = {
@@ -19,7 +23,10 @@ export type TakenCommand = {
   readonly packetId: number
 }
 
-/** Returns whether the command is new. From then on it is never begun again, whatever happens to this process. */
+/**
+ * Returns whether the command is new. From then on it is never begun again, whatever happens to this process. Old ones
+ * are forgotten, whatever the other service knows of them.
+ */
 export async function writeDown(store: Store, command: TakenCommand, now: number): Promise<boolean> {
   const added = await store.db
     .insert(takenCommands)
@@ -27,6 +34,13 @@ export async function writeDown(store: Store, command: TakenCommand, now: number
     .onConflictDoNothing()
     .returning({ id: takenCommands.id })
     .all()
+  await store.atomic([
+    built(
+      store.db,
+      sql`delete from taken_commands where taken_at < ${now - KEPT_MS}
+        or rowid <= (select max(rowid) from taken_commands) - ${MAX_KEPT}`,
+    ),
+  ])
   await store.settled?.()
   return added.length > 0
 }
@@ -75,18 +89,30 @@ const FOUND = sql`select t.id, t.claim, t.refusal, t.told, coalesce(m.delivery_s
 /** A report, and what is remembered as told once it has arrived. */
 export type News = { readonly report: Report; readonly told: string }
 
+/** The other service has another state of a packet, or none, or one that ends with this process. */
+const IS_NEWS = sql.raw(`(t.told is null or (t.refusal is null
+  and t.rowid > (select max(rowid) from taken_commands) - ${MAX_OPEN}))
+  and (t.told is null or (coalesce(m.delivery_state, r.state, q.state) is not null
+  and (coalesce(m.delivery_state, r.state, q.state) is not t.told ->> 'state'
+    or t.told ->> 'state' = 'sent'
+    or coalesce(m.notice, r.notice, q.notice) is not t.told ->> 'notice'
+    or (q.answered_at is not null) is not t.told ->> 'isAnswered')))`)
+
 /**
  * What the other service does not know yet, oldest first. `isBegun`: whether this process began to send a command; what
  * an earlier one began, and did not end, is not sent by anybody now.
  */
 export async function readNews(store: Store, isBegun: (id: string) => boolean): Promise<News[]> {
-  const rows = await store.db.all<Row>(sql`${FOUND} order by t.rowid desc limit ${MAX_REPORTS}`)
-  return rows.toReversed().flatMap((row) => {
+  const rows = await store.db.all<Row>(
+    sql`${FOUND} where ${IS_NEWS} order by t.told is not null, t.rowid limit ${MAX_LOOKED}`,
+  )
+  const news = rows.flatMap((row) => {
     const said = stateOf(row, isBegun(row.id))
     const told = said === null ? null : JSON.stringify(said)
     if (said === null || told === null || told === row.told) return []
     return [{ report: { id: row.id, claim: row.claim, ...said }, told }]
   })
+  return news.slice(0, MAX_REPORTS)
 }
 
 function stateOf(row: Row, isBegun: boolean): Omit<Report, 'id' | 'claim'> | null {
@@ -97,6 +123,8 @@ function stateOf(row: Row, isBegun: boolean): Omit<Report, 'id' | 'claim'> | nul
     const { error, notice: why } = JSON.parse(row.refusal)
     return { ...is('failed', String(error)), notice: clean(typeof why === 'string' ? why : null) }
   }
+  // Its row was deleted: what was told about it stays.
+  if (row.state === null && row.told !== null) return null
   switch (row.state) {
     case null:
     case 'queued':
@@ -121,19 +149,15 @@ function clean(notice: string | null): string | null {
   return notice === null ? null : notice.replace(/[\p{Cc}\p{Cs}]/gu, ' ').slice(0, 200)
 }
 
-/** Remembers what the other service knows, and forgets old commands. */
-export async function noteTold(store: Store, news: readonly News[], now: number): Promise<void> {
+/** Remembers what the other service knows. */
+export async function noteTold(store: Store, news: readonly News[]): Promise<void> {
   const told = JSON.stringify(news.map(({ report: { id }, told }) => ({ id, told })))
   await store.atomic([
     built(
       store.db,
-      sql`update taken_commands set told = (select value ->> 'told' from json_each(${told}) where value ->> 'id' = id)
+      sql`update taken_commands set told = (select value ->> 'told' from json_each(${told})
+          where value ->> 'id' = taken_commands.id)
         where id in (select value ->> 'id' from json_each(${told}))`,
-    ),
-    built(
-      store.db,
-      sql`delete from taken_commands where told is not null and (taken_at < ${now - KEPT_MS}
-        or rowid <= (select max(rowid) from taken_commands) - ${MAX_KEPT})`,
     ),
   ])
 }

@@ -35,6 +35,8 @@ export type ChannelTable = {
    * docs/decisions/short-decisions.md#a-text-goes-to-the-channel-not-to-its-index
    */
   indexIn(radio: string, number: number): number | null
+  /** The identity of the channel that the radio reported under its own index; null: unknown, or disabled. */
+  identityIn(radio: string, index: number): string | null
   /** Whether the radio reported a channel with this number. */
   has(radio: string, number: number): boolean
   /** The channels whose numbers are channel indexes, by number. Without an identity the name alone tells them apart. */
@@ -118,6 +120,7 @@ export function createChannelTable(radios: readonly string[] | null): ChannelTab
       // The radio itself decides about a channel that it has not reported.
       return channelWith(radio, number)?.index ?? (at(radio, number) === undefined ? number : null)
     },
+    identityIn: (radio, index) => at(radio, index)?.identity ?? null,
     has: (radio, number) => channelWith(radio, number) !== undefined,
     identities() {
       const found = new Map<number, string>()

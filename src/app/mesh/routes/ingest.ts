@@ -73,8 +73,8 @@ export const ingestRoutes = (onBatch: OnBatch) =>
       async (c) => {
         const { ctx } = c.var
         const { radio: radios, kind: kinds, wait } = c.req.valid('query')
-        const who = { tokenId: tokenOf(ctx), userId: ctx.viewer.user.id }
-        return c.json({ commands: await listen(ctx, who, { radios, kinds, waitMs: wait * 1000 }, c.req.raw.signal) })
+        const asked = { radios, kinds, waitMs: wait * 1000 }
+        return c.json({ commands: await listen(ctx, tokenOf(ctx), asked, c.req.raw.signal) })
       },
     )
     .post(

@@ -1,7 +1,7 @@
 import type { GivenCommand, Outgoing, RuleMark } from '../radios/radio.ts'
 import type { PacketKey } from '../messages/delivery-records.ts'
 import { demandPlace, newPacketId, writeCommand } from '../downlink/commands.ts'
-import { findCollector } from '../downlink/listening.ts'
+import { findCollector, type InRadio } from '../downlink/listening.ts'
 import type { Collector } from '../radios/listener.ts'
 import { and, eq, sql } from 'drizzle-orm'
 import * as z from 'zod'
@@ -194,15 +194,17 @@ export function noteCommand({ command }: Pick<SendCtx, 'command'>): object {
 async function storeAndCommand(
   ctx: SendCtx,
   message: NewMessage,
-  collector: Collector & { readonly slot: number },
+  collector: Collector & InRadio,
   remember: Remember,
 ): Promise<Message> {
   await demandPlace(ctx, collector)
   const { text, to, channel, replyId = null, emoji, hopLimit = null } = message
-  const { nodeNum, source, slot } = collector
+  const { nodeNum, source } = collector
   const packetId = newPacketId()
   const askedBy = nameSender(ctx, null) ?? ''
-  const content = { text, to, slot, replyId, emoji, wantAck: (message.wantAck ?? true) && hopLimit !== 0, hopLimit }
+  const inRadio = { slot: collector.slot, channel: collector.channel }
+  const wantAck = (message.wantAck ?? true) && hopLimit !== 0
+  const content = { text, to, ...inRadio, replyId, emoji, wantAck, hopLimit }
   await ctx.store.atomic([
     insertMessage(ctx, message, { source, nodeNum, packetId }, { sentBy: askedBy, state: 'waiting' }),
     writeCommand(ctx, collector, { kind: 'text', content, packetId, askedBy }),

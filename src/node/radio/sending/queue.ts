@@ -32,6 +32,8 @@ const MAX_OF_RULES = 20
 /** The part for apps that are connected through this service, and for each of them. */
 const MAX_OF_APPS = 20
 const MAX_OF_APP = 8
+/** The app that is the service to which this one delivers. */
+export const COMMANDED = -1
 /** No answer is expected after this time. */
 const ANSWER_MS = 120_000
 /** A radio that says later that it took a packet says nothing about when. */

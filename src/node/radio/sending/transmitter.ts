@@ -8,7 +8,7 @@ import type { RadioEvent } from '../../../meshtastic/radio-event.ts'
 import { createPacketIds } from '../../../meshtastic/link/to-radio.ts'
 import type { Clock } from '../../clock.ts'
 import type { Link } from '../link.ts'
-import { createSendQueue, type PacketKind } from './queue.ts'
+import { COMMANDED, createSendQueue, type PacketKind } from './queue.ts'
 import { said } from '../../../app/words/words.ts'
 
 /** For a radio that has not reported its own limit. */
@@ -134,7 +134,8 @@ export function createTransmitter({
       throw new AppError('radio_unavailable', 'Transmitting is switched off in the radio')
     }
     const app = packet?.app ?? null
-    if (app !== null && kind === 'position') queue.withdrawPosition(app)
+    // Each request for a position that another service commands counts.
+    if (app !== null && app !== COMMANDED && kind === 'position') queue.withdrawPosition(app)
     if (!queue.reserve(rule, app)) {
       throw new AppError('queue_full', 'Too many packets are waiting to be sent', { retryAfter: PLACE_FREE_AFTER_S })
     }

@@ -42,8 +42,9 @@ async function deliver(source: string, nodeNum: number, by = token): Promise<voi
     case: 'channel',
     value: { index: 2, role: 2, settings: { name: 'Team', psk: new Uint8Array(0) } },
   } as const
-  const packets = [{ case: 'myInfo', value: { myNodeNum: nodeNum } } as const, channel].map(item)
-  expect((await asCollector('POST', '', { source, packets }, by)).status).toBe(200)
+  const packets = [{ case: 'myInfo', value: { myNodeNum: nodeNum } } as const].map(item)
+  const all = [...packets, { data: item(channel), identity: '9:Team' }]
+  expect((await asCollector('POST', '', { source, packets: all }, by)).status).toBe(200)
 }
 
 const ALL = 'kind=texts&kind=traceroutes&kind=requests'
@@ -93,7 +94,16 @@ describe('a text for the radio of a collector', () => {
         id: expect.stringMatching(/^[\da-f]{32}$/),
         radio: 'valley',
         kind: 'text',
-        content: { text: 'to the team', to: FAR, slot: 2, replyId: null, emoji: false, wantAck: true, hopLimit: 1 },
+        content: {
+          text: 'to the team',
+          to: FAR,
+          slot: 2,
+          channel: '9:Team',
+          replyId: null,
+          emoji: false,
+          wantAck: true,
+          hopLimit: 1,
+        },
         packetId,
         askedBy: 'sender',
         expiresInMs: 60_000,
@@ -149,6 +159,15 @@ describe('a text for the radio of a collector', () => {
     expect(await take(id)).toBe(0)
     await report(id, 'relayed')
     expect(await message()).toStrictEqual(['relayed', null])
+    // A repetition was heard: only the destination itself knows better.
+    await report(id, 'failed', { error: 'MAX_RETRANSMIT' })
+    expect(await message()).toStrictEqual(['relayed', null])
+    await report(id, 'failed', { error: 'NO_CHANNEL' })
+    expect(await message()).toStrictEqual(['failed', 'NO_CHANNEL'])
+    // A day after the last news it is forgotten, although no other one ends.
+    app.clock.advance(2 * 86_400_000)
+    await expireCommands({ ...app.ports, now: () => app.clock.now })
+    expect(app.store.sqlite.prepare('select count(*) from radio_commands').pluck().get()).toBe(0)
   })
 
   it('that the collector refuses was not sent, and the page says why', async () => {
@@ -178,7 +197,13 @@ describe('a text for the radio of a collector', () => {
 
   it('reaches a request that waits, at once', async () => {
     const clock = createManualClock(START)
-    Object.assign(app.ports, { events: createEvents(clock) })
+    const events = createEvents(clock)
+    const keys: number[] = []
+    const subscribe: typeof events.subscribe = (key, wake) => {
+      keys.push(key)
+      return events.subscribe(key, wake)
+    }
+    Object.assign(app.ports, { events: { ...events, subscribe } })
     const waiting = poll({ wait: 25 })
     await until(async () =>
       expect(app.store.sqlite.prepare('select count(*) from radio_listeners').pluck().get()).toBe(1),
@@ -192,6 +217,21 @@ describe('a text for the radio of a collector', () => {
       expect(clock.now()).toBeGreaterThan(START + 60_000)
     })
     expect(await silent).toStrictEqual([])
+    // None of them takes a stream of a user, whose keys are above 0.
+    expect(keys).toHaveLength(3)
+    expect(keys.every((key) => key < 0)).toBe(true)
+  })
+})
+
+describe('a request that waits where live events are elsewhere', () => {
+  it('stays open until somebody gives a command', async () => {
+    const elsewhere = { open: () => Promise.reject(new Error('none')), tell() {} }
+    const stub = { elsewhere, last: () => 0, subscribe: () => null, after: () => () => {}, isClosed: () => true }
+    Object.assign(app.ports, { events: { ...createEvents(createManualClock(START)), ...stub } })
+    const waiting = poll({ wait: 25 })
+    await until(() => expect(app.store.sqlite.prepare('select count(*) from radio_listeners').pluck().get()).toBe(1))
+    expect((await send()).status).toBe(202)
+    expect(await waiting).toHaveLength(1)
   })
 })
 
