@@ -4,6 +4,7 @@ import type { Frame } from '../../../src/web/parts/map/sheet.ts'
 import { copiesOf } from '../../../src/web/pages/map/playback/copies.ts'
 import { createHistory } from '../../../src/web/pages/map/playback/history.ts'
 import { createPictures } from '../../../src/web/pages/map/playback/pictures.ts'
+import { createSurface } from '../../../src/web/pages/map/playback/surface.ts'
 import type { Node } from '../../../src/web/state/mesh/nodes.ts'
 
 // It needs a page, and nothing here needs it.
@@ -50,4 +51,68 @@ test('nodes have the size of their sheet, also after the window went to a screen
   expect(drawn(1, 2)).toEqual({ times: 1, isWhole: true })
   expect(drawn(2, 1)).toEqual({ times: 2, isWhole: false })
   expect(drawn(1, 2).times).toBe(1)
+})
+
+test('on a canvas is what lies there, and little memory beside it', () => {
+  let bytes = 0
+  const Plain = Int32Array
+  // Views of what is there already take nothing.
+  const Counted = new Proxy(Plain, {
+    construct(target, given: [number]) {
+      if (typeof given[0] === 'number') bytes += 4 * given[0]
+      return Reflect.construct(target, given)
+    },
+  })
+  const [width, height] = [3840, 2160]
+  const canvas = new Plain(width * height)
+  vi.stubGlobal('Int32Array', Counted)
+  vi.stubGlobal(
+    'ImageData',
+    class {
+      readonly data: Uint8ClampedArray
+      readonly width: number
+      constructor(wide: number, high: number) {
+        this.width = wide
+        this.data = new Uint8ClampedArray(4 * wide * high)
+        bytes += this.data.byteLength
+      }
+    },
+  )
+  type Image = { readonly data: Uint8ClampedArray; readonly width: number }
+  const pen = {
+    canvas: { width, height },
+    getTransform: () => ({ a: 2, e: 320, f: 180 }),
+    putImageData(image: Image, dx: number, dy: number, x: number, y: number, wide: number, high: number) {
+      const from = new Plain(image.data.buffer)
+      for (let row = y; row < y + high; row++) {
+        const begin = row * image.width + x
+        canvas.set(from.subarray(begin, begin + wide), (dy + row) * width + dx + x)
+      }
+    },
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const context = pen as unknown as Frame['pen']
+  const small = { pixels: new Plain(40 * 40).fill(-1), width: 40, height: 40 }
+  const picture = { raster: small, image: null, width: 20, height: 20 }
+  const at = (left: number, top: number) => ({ picture, left, top, of: null })
+  /** The corners of all that is white, in pixels of the canvas. */
+  const white = () => {
+    const rows = Array.from({ length: height }, (_, y) => canvas.subarray(y * width, (y + 1) * width))
+    return { pixels: canvas.reduce((sum, pixel) => sum + (pixel === -1 ? 1 : 0), 0), rows }
+  }
+  const surface = createSurface()
+  surface.ground(context, [at(100, 100)])
+  // Over the edges of squares, and of the canvas at the bottom.
+  surface.paint(context, [at(470, 300), at(1000, 980)], true)
+  const first = white()
+  expect(first.pixels).toBe(3 * 1600 - 40 * 20)
+  expect([first.rows[380]?.[520], first.rows[419]?.[559], first.rows[780]?.[1260], first.rows[819]?.[1299]]).toEqual([
+    -1, -1, -1, -1,
+  ])
+  // What moved is gone where it was.
+  surface.paint(context, [at(471, 300)], false)
+  expect(white().pixels).toBe(2 * 1600)
+  expect([canvas[780 * width + 1261], canvas[780 * width + 1262]]).toEqual([0, -1])
+  // This and the two canvases of playback, on a map of 1600 × 900 with two pixels for one.
+  expect(bytes + 2 * canvas.byteLength).toBeLessThan(120e6)
 })
