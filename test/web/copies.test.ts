@@ -73,6 +73,15 @@ test('a key is made in the browser and never leaves it; a copy on another disk i
   const names = execFileSync('tar', ['tz'], { input: archive, encoding: 'utf8' })
   expect(names).toContain('/manifest.json')
   expect(sent.filter((one) => one.toUpperCase().includes('AGE-SECRET-KEY'))).toEqual([])
+
+  // On the edge with a bucket: backups, but nothing that copies them.
+  await page.route('**/api/auth/status', async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, headers: { ...response.headers(), 'x-unsupported': 'radio' } })
+  })
+  await page.reload()
+  await page.getByText('Only the service on Node copies backups').waitFor()
+  expect(await page.getByRole('button', { name: 'Add a place' }).count()).toBe(0)
   const stored = readdirSync(site.data, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())
   for (const { parentPath, name } of stored) {
     expect(readFileSync(join(parentPath, name), 'latin1'), name).not.toContain(key.slice(20))

@@ -9,6 +9,10 @@ const LOOK_MS = 3000
 const RESTS_BELOW = 0.1
 /** Giving memory back takes 20 ms, a hundredth of this. */
 const WORK_MS = 2000
+/** It takes longer with a larger heap. From here on, what comes before the next time grows with it. */
+const LONG_MS = 25
+/** How many looks in a row must find a service at rest of which it takes twice as long: half a minute. */
+const MOST_RESTS = 10
 
 type Needs = {
   /** Milliseconds that the event loop has worked so far. */
@@ -26,20 +30,30 @@ export function startResting({ worked, giveBack, clock = systemClock }: Needs): 
   const due = createTimer(clock)
   let before = worked()
   let since = WORK_MS
+  let rests = 0
+  let needed = { work: WORK_MS, rests: 1 }
   const look = () => {
     const now = worked()
     const share = (now - before) / LOOK_MS
     since += now - before
     before = now
-    if (share < RESTS_BELOW && since >= WORK_MS) {
+    rests = share < RESTS_BELOW ? rests + 1 : 0
+    if (rests >= needed.rests && since >= needed.work) {
       giveBack()
       since = 0
       before = worked()
+      needed = neededAfter(before - now)
     }
     due.start(LOOK_MS, look)
   }
   due.start(LOOK_MS, look)
   return { stop: due.stop }
+}
+
+/** What must come before the next time; `ms`: how long this time held the event loop. */
+function neededAfter(ms: number): { readonly work: number; readonly rests: number } {
+  const more = Math.max(0, ms / LONG_MS - 1)
+  return { work: WORK_MS * (1 + more), rests: Math.min(MOST_RESTS, Math.max(1, Math.ceil(MOST_RESTS * more))) }
 }
 
 export const workedSoFar = (): number => performance.eventLoopUtilization().active

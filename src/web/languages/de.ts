@@ -3025,6 +3025,8 @@ export const words: Translations = {
   copyTexts: {
     open: 'Kopien anderswo',
     title: 'Kopien anderswo',
+    unsupported: 'Von hier aus gibt es keine Kopien anderswo',
+    unsupportedHelp: 'Nur der Dienst auf Node kopiert Sicherungen an andere Orte. Hier liegen sie im R2-Bucket.',
     intro:
       'Eine Sicherung auf derselben Festplatte geht mit ihr verloren. Nach jeder Sicherung geht deren Archiv an diese Orte, so verschlüsselt, dass niemand ohne den privaten Schlüssel es lesen kann, auch dieser Dienst nicht.',
     places: 'Orte',

@@ -3026,6 +3026,9 @@ export const words: Translations = {
   copyTexts: {
     open: 'Copias en otro lugar',
     title: 'Copias en otro lugar',
+    unsupported: 'Desde aquí no hay copias en otro lugar',
+    unsupportedHelp:
+      'Solo el servicio en Node copia las copias de seguridad a otros lugares. Aquí están en el bucket de R2.',
     intro:
       'Una copia de seguridad en el mismo disco se pierde con él. Después de cada copia, su archivo va a estos lugares, cifrado de modo que nadie sin la clave privada puede leerlo, ni siquiera este servicio.',
     places: 'Lugares',

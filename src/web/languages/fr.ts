@@ -3019,6 +3019,8 @@ export const words: Translations = {
   copyTexts: {
     open: 'Copies ailleurs',
     title: 'Copies ailleurs',
+    unsupported: 'Pas de copies ailleurs depuis ici',
+    unsupportedHelp: 'Seul le service sur Node copie les sauvegardes ailleurs. Ici, elles sont dans le bucket R2.',
     intro:
       'Une sauvegarde sur le même disque est perdue avec lui. Après chaque sauvegarde, son archive part vers ces emplacements, chiffrée de sorte que personne sans la clé privée ne peut la lire, pas même ce service.',
     places: 'Emplacements',

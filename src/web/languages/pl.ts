@@ -3051,6 +3051,8 @@ export const words: Translations = {
   copyTexts: {
     open: 'Kopie w innym miejscu',
     title: 'Kopie w innym miejscu',
+    unsupported: 'Stąd nie ma kopii w innym miejscu',
+    unsupportedHelp: 'Tylko usługa na Node kopiuje kopie zapasowe w inne miejsca. Tutaj są one w zasobniku R2.',
     intro:
       'Kopia zapasowa na tym samym dysku ginie razem z nim. Po każdej kopii zapasowej jej archiwum trafia w te miejsca, zaszyfrowane tak, że nikt bez klucza prywatnego go nie odczyta, nawet ta usługa.',
     places: 'Miejsca',

@@ -3018,6 +3018,8 @@ export const words: Translations = {
   copyTexts: {
     open: 'Cópias em outro lugar',
     title: 'Cópias em outro lugar',
+    unsupported: 'Daqui não saem cópias para outro lugar',
+    unsupportedHelp: 'Só o serviço em Node copia os backups para outros lugares. Aqui eles ficam no bucket R2.',
     intro:
       'Um backup no mesmo disco se perde com ele. Após cada backup, o arquivo dele vai para estes locais, criptografado de modo que ninguém sem a chave privada consegue lê-lo, nem este serviço.',
     places: 'Locais',

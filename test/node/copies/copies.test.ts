@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -54,6 +55,11 @@ const settingsOf = (kind: (typeof KINDS)[number]) =>
 /** What is at the place. */
 const copiesAt = async (kind: (typeof KINDS)[number]): Promise<Map<string, Buffer>> =>
   kind === 's3' ? s3.objects(`${folder}/`) : dav.files(folder)
+
+const CHANGES = [
+  ['removed', (id: number) => here.admin.send('DELETE', `/api/system/copies/${id}`)],
+  ['switched off', (id: number) => here.admin.send('PUT', `/api/system/copies/${id}`, { enabled: false })],
+] as const
 
 /** Alerts of the rule about backups. */
 async function firing(): Promise<string[]> {
@@ -186,35 +192,35 @@ describe.each(KINDS)('to %s', (kind) => {
     }
   })
 
-  test.each([
-    ['removed', (id: number) => here.admin.send('DELETE', `/api/system/copies/${id}`)],
-    ['switched off', (id: number) => here.admin.send('PUT', `/api/system/copies/${id}`, { enabled: false })],
-  ])('a place that is %s while it gets a copy gets no more of it, and that is no failure', async (how, change) => {
-    const name = await here.backUp()
-    const id = await here.add('elsewhere', kind, settingsOf(kind))
-    const front = frontOf(kind)
-    const changed: Promise<Response>[] = []
-    front.fault = (method, path) => {
-      if (!isPut(method) || !path.includes(name)) return null
-      changed.push(change(id))
-      return { kind: 'stall' }
-    }
-    await here.copies.round()
-    expect((await Promise.all(changed)).map(({ ok }) => ok)).toEqual([true])
-    expect(here.logged.filter((line) => /"level":"(?:error|warn)"/.test(line))).toEqual([])
-    expect(auditRows(here.app).map(({ action }) => action)).not.toContain('backup_copy_failed')
-    front.fault = () => null
-    await here.copies.round()
-    expect((await copiesAt(kind)).size).toBe(0)
-    const { places } = await here.state()
-    expect(places.map(({ problem, failures }) => [problem, failures])).toEqual(how === 'removed' ? [] : [[null, 0]])
-    if (how === 'removed') return
-    const probe = await here.admin.send('POST', '/api/system/copies/test', { kind, settings: settingsOf(kind) })
-    expect(await probe.json()).toMatchObject({ problem: null })
-    await here.admin.send('PUT', `/api/system/copies/${id}`, { enabled: true })
-    await here.copies.round()
-    expect((await here.state()).copies).toMatchObject([{ name, state: 'made' }])
-  })
+  test.each(CHANGES)(
+    'a place that is %s while it gets a copy gets no more of it, and that is no failure',
+    async (how, change) => {
+      const name = await here.backUp()
+      const id = await here.add('elsewhere', kind, settingsOf(kind))
+      const front = frontOf(kind)
+      const changed: Promise<Response>[] = []
+      front.fault = (method, path) => {
+        if (!isPut(method) || !path.includes(name)) return null
+        changed.push(change(id))
+        return { kind: 'stall' }
+      }
+      await here.copies.round()
+      expect((await Promise.all(changed)).map(({ ok }) => ok)).toEqual([true])
+      expect(here.logged.filter((line) => /"level":"(?:error|warn)"/.test(line))).toEqual([])
+      expect(auditRows(here.app).map(({ action }) => action)).not.toContain('backup_copy_failed')
+      front.fault = () => null
+      await here.copies.round()
+      expect((await copiesAt(kind)).size).toBe(0)
+      const { places } = await here.state()
+      expect(places.map(({ problem, failures }) => [problem, failures])).toEqual(how === 'removed' ? [] : [[null, 0]])
+      if (how === 'removed') return
+      const probe = await here.admin.send('POST', '/api/system/copies/test', { kind, settings: settingsOf(kind) })
+      expect(await probe.json()).toMatchObject({ problem: null })
+      await here.admin.send('PUT', `/api/system/copies/${id}`, { enabled: true })
+      await here.copies.round()
+      expect((await here.state()).copies).toMatchObject([{ name, state: 'made' }])
+    },
+  )
 
   test('a key that is exchanged while one place gets its copy holds for the next', async () => {
     await here.backUp()
@@ -265,6 +271,50 @@ describe.each(KINDS)('to %s', (kind) => {
     expect(missing.map(({ name }) => `${name}.tar.gz.age`)).toEqual([kept[5]])
     expect((await copiesAt(kind)).size).toBe(8)
   })
+})
+
+test.each(CHANGES)('a place that is %s while it is asked whose it is gets nothing', async (how, change) => {
+  await here.close()
+  const timings = { stallMs: 2000, answerMs: 2000 }
+  here = await openCopying({ places: { wait: async () => {}, timings, multipartBytes: 500 }, partSize: 500 })
+  await here.backUp()
+  const id = await here.add('elsewhere', 's3', settingsOf('s3'))
+  const isPart = (method: string, path: string) => method === 'PUT' && path.includes('uploadId=')
+  s3.front.fault = (method, path) => (isPart(method, path) ? { kind: 'answer', status: 403 } : null)
+  await here.copies.round()
+  const uploads = (method: string) =>
+    s3.front.seen.flatMap((line) => (line.startsWith(method) ? (/uploadId=([^&]+)/.exec(line)?.[1] ?? []) : []))
+  expect([uploads('PUT').length, uploads('DELETE').length]).toEqual([1, 0])
+  const changed: Promise<Response>[] = []
+  s3.front.fault = (_method, path) => {
+    if (!path.includes('.mesh-copies')) return null
+    changed.push(change(id))
+    return { kind: 'stall' }
+  }
+  here.app.clock.advance(MINUTE)
+  await here.copies.round()
+  expect((await Promise.all(changed)).map(({ ok }) => ok)).toEqual([true])
+  expect(auditRows(here.app).filter(({ action }) => action === 'backup_copy_failed')).toHaveLength(1)
+  // What the attempt before has left there goes with a place that was removed.
+  expect(uploads('DELETE')).toEqual(how === 'removed' ? uploads('PUT') : [])
+})
+
+test.each(CHANGES)('a place that is %s while its archive is written does not wait for that', async (_how, change) => {
+  await here.close()
+  const changed: Promise<Response>[] = []
+  here = await openCopying({
+    encrypt: async (_job, signal) => {
+      changed.push(change(id))
+      await once(signal, 'abort')
+      throw new Error('ended')
+    },
+  })
+  const name = await here.backUp()
+  const id = await here.add('elsewhere', 's3', settingsOf('s3'))
+  await here.copies.round()
+  expect((await Promise.all(changed)).map(({ ok }) => ok)).toEqual([true])
+  expect(auditRows(here.app).map(({ action }) => action)).not.toContain('backup_copy_failed')
+  expect(s3.front.seen.filter((line) => line.includes(name))).toEqual([])
 })
 
 test('a place that permits no deleting gets each copy, and says that old ones stay', async () => {

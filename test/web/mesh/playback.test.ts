@@ -106,9 +106,17 @@ test('a link shows the same moment to somebody else, on a phone and without moti
   await panel.getByRole('button', { name: 'Pause' }).tap()
   await panel.getByLabel('Time', { exact: true }).selectOption('Last hour')
   await panel.getByRole('button', { name: 'Pause' }).waitFor()
+  // Nothing is kept of its canvases, and they come back.
+  const canvases = phone.page.locator('.leaflet-past-dots-pane canvas, .leaflet-past-lines-pane canvas')
+  const kept = await canvases.first().elementHandle()
+  await panel.getByRole('button', { name: 'Close' }).tap()
+  await expect.poll(() => canvases.count()).toBe(0)
+  expect(await kept?.getProperty('width').then((width) => width.jsonValue())).toBe(0)
+  await phone.page.getByRole('button', { name: 'Playback' }).tap()
+  await expect.poll(() => inkOf(phone.page, 'past-dots')).toBeGreaterThan(0)
   await panel.getByRole('button', { name: 'Close' }).tap()
   await expect.poll(() => inkOf(phone.page, 'dots')).toBeGreaterThan(0)
-  expect(await inkOf(phone.page, 'past-dots')).toBe(0)
+  expect(await canvases.count()).toBe(0)
   expect(await phone.page.locator('.leaflet-dots-pane, .leaflet-ground-pane').evaluateAll(areHidden)).toEqual([
     false,
     false,

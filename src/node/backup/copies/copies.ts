@@ -78,9 +78,10 @@ export function openCopies(options: CopiesOptions): NodeCopies {
   const outgoing = openOutgoing({
     dataDir,
     files,
-    encrypt: (job) => options.encrypt(job, stopping.signal),
+    encrypt: (job) => options.encrypt(job, endOfAttempt()),
     ...(options.partSize !== undefined && { partSize: options.partSize }),
   })
+  const endOfAttempt = () => AbortSignal.any([stopping.signal, attempt.signal])
   const directory = backupsDirectory(dataDir)
   const ctx: AuditContext = { store, now: clock.now, ip: null, requestId: null, viewer: null }
   const timer = createTimer(clock)
@@ -212,19 +213,20 @@ export function openCopies(options: CopiesOptions): NodeCopies {
   }
 
   async function copy({ row, target }: StoredPlace, backup: Backup) {
+    const { name } = backup
+    // From here on, a place that is removed ends it.
+    progress = { placeId: row.id, name, sentBytes: 0, totalBytes: 0 }
+    const left = (await copiesAt(ctx, row.id)).find((one) => one.name === name)
+    upload = uploadOf(left?.upload ?? null)
     if (target === null) throw new CopyFailure('sealed')
     // Read for each copy: the one before may have taken hours.
     const recipients = (await readCopyKeys(store)).recipients.map(({ recipient }) => recipient)
     if (recipients.length === 0) throw new CopyFailure('noRecipient')
-    const { name } = backup
     const place = await openOwn(target)
     await cleanOthers(place, row.id, name)
-    progress = { placeId: row.id, name, sentBytes: 0, totalBytes: 0 }
     const manifest = findManifest(directory, name)
     if (manifest === null) throw new CopyFailure('unreadable')
     const file = await outgoing.prepare({ name, directory: join(directory, name), manifest }, recipients)
-    const left = (await copiesAt(ctx, row.id)).find((one) => one.name === name)
-    upload = uploadOf(left?.upload ?? null)
     await noteSending(ctx, row.id, backup)
     let sentBytes = 0
     await place.send(fileNameOf(name), file, {
@@ -246,7 +248,7 @@ export function openCopies(options: CopiesOptions): NodeCopies {
 
   /** A place with the mark of this service. Throws `SendFailure` if it has that of another. */
   async function openOwn(target: Target): Promise<Place> {
-    const place = openPlace(target, AbortSignal.any([stopping.signal, attempt.signal]))
+    const place = openPlace(target, endOfAttempt())
     const [owner, own] = [await place.owner(), await ownMark()]
     if (owner === null) await place.claim(own)
     else if (owner !== own) throw new CopyFailure('foreign')

@@ -3,6 +3,7 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSy
 import { join } from 'node:path'
 import type { ImportReport } from '../../../app/system/moving-in/report.ts'
 import { backupsDirectory } from '../../backup/folder/directory.ts'
+import { diskFiles } from '../../backup/folder/files.ts'
 import type { Job } from '../job.ts'
 
 const COLUMNS = [
@@ -47,6 +48,8 @@ export function keepAuditLog({ source, writer, ctx }: Job): ImportReport['auditF
   if (fd !== null) {
     if (existsSync(join(directory, name))) rmSync(draft)
     else renameSync(draft, join(directory, name))
+    // The report names the file, so its name outlasts a loss of power, too.
+    for (const folder of [directory, ctx.config.DATA_DIR]) diskFiles.sync(folder)
   }
   return { name, sha256, entries }
 }

@@ -27,7 +27,7 @@ export function Checklist() {
   const isHidden = useSignal(wasHidden())
   const { data } = useLoad(async () => {
     const [links, others, isScheduled] = await Promise.all([
-      // The edge has neither radios nor backups, so these tasks are left out.
+      // The edge has no radios, and backups only with a bucket: what it has not is left out.
       has('radio') ? ask(api.info.$get()).then(({ links }) => links) : null,
       ask(api.users.$get({ query: { limit: '1' } })).then((found) => found.total - 1),
       has('backups') ? ask(api.system.backup.settings.$get()).then(({ enabled }) => enabled) : null,

@@ -14,7 +14,11 @@ export type Frame = {
   touches(left: number, top: number, right: number, bottom: number, margin: number): boolean
 }
 
-export type Sheet = { redraw(): void }
+export type Sheet = {
+  redraw(): void
+  /** Takes it off the map, without its pixels, or puts it there and draws it again. */
+  show(isShown: boolean): void
+}
 
 /** Draws everything, at once or in steps: after each of them the rest may wait for the next frame. */
 type Draw = (frame: Frame) => Iterable<void> | void
@@ -81,7 +85,7 @@ export function createSheet(
   // Replaces a visible picture, which must not flicker.
   const redraw = () => drawAll(isPatient ? STEPS_A_FRAME : Number.POSITIVE_INFINITY)
   redraw()
-  return { redraw }
+  return { redraw, show: (isShown) => (isShown ? renderer.addTo(map) : renderer.remove()) }
 }
 
 type Ground = { pen: CanvasRenderingContext2D; left: number; top: number; right: number; bottom: number }

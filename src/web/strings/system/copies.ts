@@ -4,6 +4,8 @@ import { quantity } from '../quantity.ts'
 export const copyTexts = catalog('copyTexts', {
   open: 'Copies elsewhere',
   title: 'Copies elsewhere',
+  unsupported: 'No copies elsewhere from here',
+  unsupportedHelp: 'Only the service on Node copies backups to other places. Here they are in the R2 bucket.',
   intro:
     'A backup on the same disk is lost with it. After each backup, its archive goes to these places, encrypted so that nobody without the private key can read it, not even this service.',
   places: 'Places',

@@ -24,11 +24,13 @@ const PROGRESS_MS = 1000
 const UP = { path: '/backups', name: backupTexts.title }
 
 export function CopiesPage() {
-  if (!has('backups')) {
+  // On the edge there may be backups, but no copies.
+  if (!has('backups') || !has('radio')) {
+    const { unsupported, unsupportedHelp } = has('backups') ? copyTexts : backupTexts
     return (
       <Page title={copyTexts.title} up={UP}>
-        <Empty icon="backups" title={backupTexts.unsupported}>
-          <p>{backupTexts.unsupportedHelp}</p>
+        <Empty icon="backups" title={unsupported}>
+          <p>{unsupportedHelp}</p>
         </Empty>
       </Page>
     )

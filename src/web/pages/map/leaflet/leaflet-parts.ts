@@ -43,6 +43,8 @@ const Sheet = Renderer.extend({
   },
   _destroyContainer(this: Sheet) {
     const { _container: container } = this
+    // It may be shown again, so it is not forgotten.
+    container.width = 0
     container.remove()
   },
   _update(this: Sheet) {

@@ -23,8 +23,9 @@ const REACH_PX = 16
 export type Shown = { readonly history: History; readonly part: Part; readonly at: number }
 
 /** The nodes of a part. They lie on whole pixels, where copying is several times as fast as between them. */
-export function copiesOf({ x, y, touches }: Frame, { history, part, at }: Shown, pictures: Pictures): Copies {
-  const times = sharpness()
+export function copiesOf(frame: Frame, { history, part, at }: Shown, pictures: Pictures): Copies {
+  const { x, y, touches } = frame
+  const times = sharpness(frame)
   const found: Copy[] = []
   history.eachNode(part, at, (node, spot, state) => {
     const of = { node, x: x(spot), y: y(spot) }

@@ -55,23 +55,24 @@ function createPastSheet(map: LeafletMap): PastSheet {
     drawn = { resting: drawn.resting, moving: shows.moving(frame) }
     surface.paint(frame.pen, drawn.moving, true)
   })
+  const redraw = () => {
+    lines.redraw()
+    dots.redraw()
+  }
   return {
     show(next) {
       shows = next
       drawn = NOTHING
       for (const pane of PRESENT) hide(map, pane, next !== null)
-      for (const pane of [LINES, DOTS]) hide(map, pane, next === null)
       thaw()
+      for (const sheet of [lines, dots]) sheet.show(next !== null)
       thaw = next === null ? () => {} : stillCanvases(map, [LINES, DOTS])
-      lines.redraw()
-      dots.redraw()
-      if (next === null) surface.drop()
+      if (next !== null) return redraw()
+      last = null
+      surface.drop()
     },
     drawn: () => drawn,
-    redraw() {
-      lines.redraw()
-      dots.redraw()
-    },
+    redraw,
     refresh(isGroundOld) {
       if (last === null || shows === null) return { isAny: false, pixels: 0 }
       if (isGroundOld) {

@@ -1,5 +1,6 @@
 import { plain } from '../../../format.ts'
 import type { Palette, Token } from '../../../parts/map/colour.ts'
+import type { Frame } from '../../../parts/map/sheet.ts'
 import type { Node } from '../../../state/mesh/nodes.ts'
 import { RELAYS } from '../layers/nodes.ts'
 import type { NodeState } from './history.ts'
@@ -32,14 +33,14 @@ const MAX_LETTERS = 40
 /** Pictures that are kept. */
 const MAX_KEPT = 500
 
-/** Pixels of a sheet for each pixel of the page. */
-export const sharpness = (): number => (devicePixelRatio > 1 ? 2 : 1)
+/** Pixels of a sheet for each pixel of the page. It keeps them on another screen, until the map changes. */
+export const sharpness = ({ pen }: Pick<Frame, 'pen'>): number => pen.getTransform().a
 
-/** Returns the pictures in the current colours, for the current screen. */
-export function createPictures(palette: () => Palette): () => Pictures {
+/** Returns the pictures in the current colours, for a sheet. */
+export function createPictures(palette: () => Palette): (frame: Pick<Frame, 'pen'>) => Pictures {
   let known = new Map<string, Picture>()
   let colours = palette()
-  let times = sharpness()
+  let times = 1
   const ruler = new OffscreenCanvas(1, 1).getContext('2d')
   const widthOf = (text: string, font: string) => {
     if (ruler === null) return 0
@@ -67,10 +68,11 @@ export function createPictures(palette: () => Palette): () => Pictures {
         return drawWords(colours, words, widthOf(words, WORDS_FONT), times)
       }),
   }
-  return () => {
-    if (colours !== palette() || times !== sharpness()) known = new Map()
+  return (frame) => {
+    const current = sharpness(frame)
+    if (colours !== palette() || times !== current) known = new Map()
     colours = palette()
-    times = sharpness()
+    times = current
     return pictures
   }
 }

@@ -67,14 +67,14 @@ export function createPlayer({ map, palette, onRecolour }: MapParts, { onTime, o
       if (history === null) return []
       // Those that stay where they are until they are drawn again, and a little longer.
       parts = history.part(at, at + 2 * GROUND_MS.many * speed)
-      return copiesOf(frame, { history, part: parts.resting, at }, pictures())
+      return copiesOf(frame, { history, part: parts.resting, at }, pictures(frame))
     },
     moving: (frame) => {
       if (history === null) return []
       const { resting } = sheet.drawn()
-      const nodes = copiesOf(frame, { history, part: parts.others, at }, pictures())
+      const nodes = copiesOf(frame, { history, part: parts.others, at }, pictures(frame))
       const named = resting.length + nodes.length > MAX_NAMES ? [] : [...resting, ...nodes]
-      return [...nodes, ...namesOf(named, pictures()), ...wordsOf(frame, history, at, speed, pictures())]
+      return [...nodes, ...namesOf(named, pictures(frame)), ...wordsOf(frame, history, at, speed, pictures(frame))]
     },
   })
   const drawAll = () => {

@@ -2,6 +2,8 @@ import type { Map as LeafletMap } from 'leaflet'
 
 /** A canvas on which nothing was drawn for so long rests. */
 const REST_MS = 400
+/** Pixels of the largest canvas of which there is a picture beside it: 20 MB. Screens with more have graphics hardware. */
+const MAX_PIXELS = 5_000_000
 
 type Waiting = { readonly timer: ReturnType<typeof setTimeout>; picture: HTMLCanvasElement | null }
 
@@ -49,10 +51,10 @@ export function stillCanvases(map: LeafletMap, panes: readonly string[]): () => 
   }
 }
 
-/** Puts a picture of a canvas in its place; null: it is not visible. */
+/** Puts a picture of a canvas in its place; null: it is not visible, or too large. */
 function pictureOf(canvas: HTMLCanvasElement): HTMLCanvasElement | null {
   const { width, height } = canvas
-  if (width === 0 || height === 0 || canvas.offsetWidth === 0) return null
+  if (width === 0 || height === 0 || width * height > MAX_PIXELS || canvas.offsetWidth === 0) return null
   const sheet = new OffscreenCanvas(width, height)
   sheet.getContext('2d')?.drawImage(canvas, 0, 0)
   const picture = document.createElement('canvas')

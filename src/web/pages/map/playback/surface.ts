@@ -19,13 +19,14 @@ export type Surface = {
 
 export function createSurface(): Surface {
   let ground: Raster = EMPTY
-  let shown: { readonly image: ImageData; readonly raster: Raster } | null = null
+  /** Where a row of squares is mixed: a second picture of the whole canvas would take as much memory as the first. */
+  let row: { readonly image: ImageData; readonly raster: Raster } | null = null
   /** The squares of the last picture in which there is more than the ground; 1: there is. */
   let touched = new Uint8Array(0)
-  const copyGround = (to: Raster, left: number, top: number, right: number, bottom: number) => {
-    for (let y = top; y < bottom; y++) {
-      const row = y * to.width
-      to.pixels.set(ground.pixels.subarray(row + left, row + right), row + left)
+  const copyGround = ({ pixels }: Raster, top: number, high: number, [left, right]: readonly [number, number]) => {
+    for (let y = 0; y < high; y++) {
+      const begin = (top + y) * ground.width
+      pixels.set(ground.pixels.subarray(begin + left, begin + right), y * ground.width + left)
     }
   }
   return {
@@ -34,7 +35,7 @@ export function createSurface(): Surface {
       if (ground.width === width && ground.height === height) ground.pixels.fill(0)
       else {
         ground = { pixels: new Int32Array(width * height), width, height }
-        shown = null
+        row = null
       }
       layCopies(ground, copies, scaleOf(pen))
     },
@@ -42,28 +43,27 @@ export function createSurface(): Surface {
       const { width, height } = ground
       // The map is hidden.
       if (width === 0 || height === 0) return
-      shown ??= shownOf(width, height)
-      const { image, raster } = shown
+      row ??= rowOf(width)
+      const { image, raster } = row
       const scale = scaleOf(pen)
       const columns = Math.ceil(width / SQUARE)
       const before = touched
       touched = squaresOf(copies, scale, ground)
       const isOld = (index: number) => isWhole || touched[index] === 1 || before[index] === 1
-      const parts: [left: number, top: number, right: number, bottom: number][] = []
       for (let top = 0; top < height; top += SQUARE) {
-        const row = (top / SQUARE) * columns
+        const first = (top / SQUARE) * columns
+        const parts: [left: number, right: number][] = []
         for (let column = 0; column < columns; column++) {
-          if (!isOld(row + column)) continue
+          if (!isOld(first + column)) continue
           const begin = column
-          while (column + 1 < columns && isOld(row + column + 1)) column++
-          const right = Math.min(width, (column + 1) * SQUARE)
-          parts.push([begin * SQUARE, top, right, Math.min(height, top + SQUARE)])
+          while (column + 1 < columns && isOld(first + column + 1)) column++
+          parts.push([begin * SQUARE, Math.min(width, (column + 1) * SQUARE)])
         }
-      }
-      for (const part of parts) copyGround(raster, ...part)
-      layCopies(raster, copies, scale)
-      for (const [left, top, right, bottom] of parts) {
-        pen.putImageData(image, 0, 0, left, top, right - left, bottom - top)
+        if (parts.length === 0) continue
+        const high = Math.min(SQUARE, height - top)
+        for (const part of parts) copyGround(raster, top, high, part)
+        layCopies(raster, copies, { ...scale, top: scale.top - top })
+        for (const [left, right] of parts) pen.putImageData(image, 0, top, left, 0, right - left, high)
       }
       for (const { picture, left, top } of copies) {
         if (picture.image !== null) pen.drawImage(picture.image, left, top, picture.width, picture.height)
@@ -71,7 +71,7 @@ export function createSurface(): Surface {
     },
     drop() {
       ground = EMPTY
-      shown = null
+      row = null
     },
   }
 }
@@ -94,9 +94,9 @@ function layCopies(onto: Raster, copies: Copies, { times, left, top }: Scale): v
   }
 }
 
-function shownOf(width: number, height: number) {
-  const image = new ImageData(width, height)
-  return { image, raster: { pixels: new Int32Array(image.data.buffer), width, height } }
+function rowOf(width: number) {
+  const image = new ImageData(width, SQUARE)
+  return { image, raster: { pixels: new Int32Array(image.data.buffer), width, height: SQUARE } }
 }
 
 /** Marks the squares that copies touch, row after row. */
