@@ -7,6 +7,9 @@ export function field(name: string): SQL {
   return sql.raw(`r.j ->> '${name}'`)
 }
 
+/** For `from`: no rows of nodes that were deleted meanwhile. `name`: the field with a node's number. */
+export const ofKnown = (name: string): SQL => sql`cross join nodes on nodes.node_num = ${field(name)}`
+
 /**
  * A list of names as SQL, for `in (…)`. Unlike parameters, literals let SQLite choose a partial index. Only for names
  * from the code.

@@ -31,7 +31,6 @@ import { runAlerts, runAnchor, runRetention, runSchedule, runSurvey, runWatching
 import { expireCommands } from '../app/mesh/downlink/commands.ts'
 import { noteRun, type Job } from '../app/system/status/runs.ts'
 import { discardBody } from './unread-body.ts'
-import { HOUR_MS } from '../shared/time.ts'
 
 /** The trigger of wrangler.toml that only handles alerts. */
 const EACH_MINUTE = '* * * * *'
@@ -42,8 +41,6 @@ const SURVEY = '8-58/10 * * * *'
 
 /** The trigger of wrangler.toml for backups. */
 const BACKUPS = '1-59/2 * * * *'
-/** How long old data may stay because of a backup. */
-const MAX_REST_MS = 6 * HOUR_MS
 
 /** State that an isolate keeps between requests. */
 type Service =
@@ -251,12 +248,8 @@ async function backUp({ BACKUPS: bucket }: Env, ports: Ports): Promise<void> {
   await runBackups({ ...ports, bucket, schema: () => latestMigration(ports.store.db) })
 }
 
-/** Old data stays while a backup is made, which would have to keep what it was: but not for ever, if none goes on with it. */
-async function isBackingUp({ BACKUPS: bucket }: Env, { store, now }: Ports): Promise<boolean> {
-  if (bucket === undefined) return false
-  const { readWork } = await import('./backup/work.ts')
-  const work = await readWork(store)
-  return work !== null && now() - work.createdAt < MAX_REST_MS
+async function isBackingUp({ BACKUPS: bucket }: Env, ports: Ports): Promise<boolean> {
+  return (await import('./backup/cron.ts')).isBackingUp({ ...ports, bucket: bucket ?? null })
 }
 
 /** Runs a job and remembers when, and whether it failed. */

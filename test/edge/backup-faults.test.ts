@@ -3,10 +3,10 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { decodeCell } from '../../src/app/system/backup/format/cells.ts'
 import { backupTables, quoted } from '../../src/app/system/backup/format/tables.ts'
-import { replaceBackupSettings } from '../../src/app/system/backup/settings.ts'
+import { readBackupSchedule, replaceBackupSettings } from '../../src/app/system/backup/settings.ts'
 import { edgeBackups, type EdgeNeeds } from '../../src/edge/backup/backups.ts'
 import { readContents } from '../../src/edge/backup/bucket.ts'
-import { runBackups } from '../../src/edge/backup/cron.ts'
+import { isBackingUp, runBackups } from '../../src/edge/backup/cron.ts'
 import { beginBackup, endings, goOn } from '../../src/edge/backup/making.ts'
 import { ResumableHash } from '../../src/edge/backup/sha256.ts'
 import { type Claim, claimWork } from '../../src/edge/backup/work.ts'
@@ -196,12 +196,18 @@ test('a bucket that refuses or cuts what it gets is told, and nothing half count
     }
   }
   expect(puts.length).toBeGreaterThan(2)
-  // Even if the bucket lets nothing be deleted, the parts go with the next backup.
+  // Even if the bucket lets nothing be deleted, backups are made, and the parts go when it does.
+  bucket.isLocked = true
   bucket.before = (call, key) => {
-    if (call === 'delete' || (call === 'put' && key.startsWith('manifests/'))) throw new Error('refused')
+    if (call === 'put' && key.startsWith('manifests/')) throw new Error('refused')
   }
   await expect(make()).rejects.toThrow('The backup failed: refused')
   bucket.before = () => {}
+  app.clock.advance(MINUTE)
+  const locked = await make()
+  expect((await edgeBackups(needs).list()).length).toBe(3)
+  bucket.isLocked = false
+  await edgeBackups(needs).remove(locked?.name ?? '', async () => {})
   app.clock.advance(MINUTE)
   const last = await make()
   const names = new Set([...bucket.objects.keys()].map((key) => /\d{4}-[\d_-]{12}/.exec(key)?.[0]))
@@ -209,6 +215,27 @@ test('a bucket that refuses or cuts what it gets is told, and nothing half count
   for (const key of kept) expect(bucket.objects.has(key)).toBe(true)
   expect(await edgeBackups(needs).verify(last?.name ?? '')).toMatchObject({ ok: true, signature: 'own' })
   expect(earlier?.name).toBe('2026-01-15_120000')
+})
+
+test('a run that ended after its last put ends in the next one, although the bucket lets nothing be written over', async () => {
+  bucket.isLocked = true
+  const claim = await begin()
+  while ((await goOn(needs, claim, 40)) === null);
+  app.clock.advance(6 * MINUTE)
+  await runBackups(needs)
+  expect(await edgeBackups(needs).running()).toBe(null)
+  expect(await edgeBackups(needs).verify(claim.state.name)).toMatchObject({ ok: true })
+  // What is there is another one: it is not taken for this one.
+  const next = memoryBucket()
+  const key = `manifests/${claim.state.name}.json`
+  next.objects.set(key, { bytes: new Uint8Array(bucket.objects.get(key)?.bytes.length ?? 0), customMetadata: {} })
+  next.isLocked = true
+  needs = { ...needs, bucket: next }
+  const again = await begin()
+  const toItsEnd = async () => {
+    while ((await goOn(needs, again, 40)) === null);
+  }
+  await expect(toItsEnd()).rejects.toThrow('locked')
 })
 
 test('what is damaged in the bucket is found, and not downloaded', async () => {
@@ -238,6 +265,12 @@ test('what is damaged in the bucket is found, and not downloaded', async () => {
   bucket.objects.set(listed, whole)
   bucket.objects.set(key, { bytes: bytes.slice(1), customMetadata: {} })
   await expect(backups.download(name)).rejects.toMatchObject({ code: 'backup_unusable' })
+  // So short that a piece lies behind its end.
+  bucket.objects.set(key, { bytes: bytes.slice(0, 9), customMetadata: {} })
+  expect((await backups.verify(name)).problems.slice(0, 2)).toStrictEqual([
+    `${key} is missing in the bucket, or has another size`,
+    `${key} is shorter than it was`,
+  ])
   bucket.objects.delete(key)
   expect((await backups.verify(name)).problems[0]).toMatch(/missing in the bucket/)
   const manifest = bucket.objects.get(`manifests/${name}.json`)
@@ -247,6 +280,14 @@ test('what is damaged in the bucket is found, and not downloaded', async () => {
   expect((await backups.verify(name)).problems).toStrictEqual(['manifest.json does not match its SHA-256'])
   await expect(backups.download(name)).rejects.toMatchObject({ code: 'backup_not_found' })
   await expect(backups.verify('../x')).rejects.toMatchObject({ code: 'backup_not_found' })
+  // It is listed, so it can be deleted; what cannot be recorded changes nothing.
+  const before = new Map(bucket.objects)
+  const refused = async () => Promise.reject(new Error('no entry'))
+  await expect(backups.remove(name, refused)).rejects.toThrow('no entry')
+  expect(new Map(bucket.objects)).toStrictEqual(before)
+  await backups.remove(name, async () => {})
+  expect([...bucket.objects.keys()]).toStrictEqual([])
+  await expect(backups.remove(name, async () => {})).rejects.toMatchObject({ code: 'backup_not_found' })
 })
 
 test('the schedule makes backups, goes on with them, keeps as many as set, and records what fails', async () => {
@@ -275,6 +316,22 @@ test('the schedule makes backups, goes on with them, keeps as many as set, and r
   app.clock.advance(24 * 60 * MINUTE)
   await Promise.all([runBackups(needs), runBackups(needs), runBackups(needs)])
   expect(entries('backup_created').length).toBe(4)
+  // One that cannot be deleted does not keep the others.
+  bucket.before = (call, key) => {
+    if (call === 'delete' && key.includes('2026-01-18')) throw new Error('locked')
+  }
+  for (let day = 0; day < 2; day++) {
+    app.clock.advance(24 * 60 * MINUTE)
+    await runBackups(needs)
+  }
+  expect((await edgeBackups(needs).list()).map(({ name }) => name.slice(0, 10))).toStrictEqual([
+    '2026-01-21',
+    '2026-01-20',
+    '2026-01-18',
+  ])
+  expect(await readBackupSchedule(app.store)).toMatchObject({
+    run: { ok: true, error: expect.stringMatching(/: locked$/) },
+  })
   // The bucket fails for good.
   app.clock.advance(24 * 60 * MINUTE)
   bucket.before = (call, key) => {
@@ -286,6 +343,46 @@ test('the schedule makes backups, goes on with them, keeps as many as set, and r
   expect(await edgeBackups(needs).running()).toBe(null)
   expect(entries('backup_failed')).toStrictEqual([{ kind: 'scheduled', error: 'R2 is away' }])
   expect(leftovers()).toStrictEqual([])
+})
+
+test('a backup whose runs end without a word is given up, and so is one that nobody goes on with or can read', async () => {
+  const failed = (): unknown[] =>
+    app.store.sqlite
+      .prepare<[], string>("select details from audit_log where action = 'backup_failed' order by id")
+      .pluck()
+      .all()
+      .map((details) => JSON.parse(details))
+  const { name } = (await begin()).state
+  for (let run = 0; run < 5; run++) {
+    app.clock.advance(6 * MINUTE)
+    await claimWork(app.store, app.clock.now)
+  }
+  expect(await isBackingUp(needs)).toBe(true)
+  app.clock.advance(6 * MINUTE)
+  await runBackups(needs)
+  const silent = { kind: 'manual', name, error: 'its runs ended without a word' }
+  expect([failed(), leftovers()]).toStrictEqual([[silent], []])
+  // The trigger for backups is missing, or the bucket.
+  await begin()
+  app.clock.advance(7 * 60 * MINUTE)
+  expect(await isBackingUp({ ...needs, bucket: null })).toBe(false)
+  expect(await edgeBackups(needs).running()).not.toBe(null)
+  app.clock.advance(18 * 60 * MINUTE)
+  expect(await isBackingUp({ ...needs, bucket: null })).toBe(true)
+  expect(await isBackingUp({ ...needs, bucket: null })).toBe(false)
+  const late = { ...silent, name, error: 'it was not complete after a day' }
+  expect([failed(), leftovers()]).toStrictEqual([[silent, late], []])
+  for (const state of ['{', '{"failures":0}']) {
+    await begin()
+    app.store.sqlite.prepare('update backup_work set state = ?').run(state)
+    expect(await isBackingUp(needs)).toBe(false)
+    expect(await edgeBackups(needs).running()).not.toBe(null)
+    app.clock.advance(6 * MINUTE)
+    await (state === '{' ? isBackingUp(needs) : runBackups(needs))
+    const lost = { ...silent, name: 'unknown', error: 'what was noted of it cannot be read' }
+    expect([failed().at(-1), leftovers()]).toStrictEqual([lost, []])
+  }
+  expect(await make()).not.toBe(null)
 })
 
 test('only one backup is made at a time, in whoever asks', async () => {

@@ -80,6 +80,7 @@ test('a backup that was made on Node goes into an empty database, and into no ot
   const store = openDatabase(here.database)
   // Longer than a statement of D1.
   store.sqlite.prepare('update nodes set notes = ? where id = 1').run("it's; 😀\n".repeat(30_000))
+  store.sqlite.prepare('update nodes set long_name = ? where id = 1').run('BEGIN TRANSACTION; COMMIT;')
   const expected = await rowsBy((sql) => store.sqlite.prepare(sql).all())
   store.close()
   const name = await makeBackup(here.dataDir)
@@ -91,10 +92,11 @@ test('a backup that was made on Node goes into an empty database, and into no ot
   const persisted = join(directory, 'restored')
   cpSync(join(clone, '.wrangler/state'), persisted, { recursive: true })
   const execute = (...args: string[]) => wrangler('d1', 'execute', 'DB', '--local', '--persist-to', persisted, ...args)
-  const command = /^for .*$/m.exec(stdout)?.[0] ?? ''
+  const command = /^\(for .*$/m.exec(stdout)?.[0] ?? ''
   const there = `"${process.execPath}" "${BIN}" d1 execute DB --local --persist-to "${persisted}"`
   const run = command.replace('npx wrangler d1 execute DB --remote', there)
-  await promisify(execFile)('sh', ['-c', run], { cwd: clone, env: ENV })
+  const { stdout: said } = await promisify(execFile)('sh', ['-c', run], { cwd: clone, env: ENV })
+  expect(said).toMatch(/^Restored$/m)
   const answers: { results: unknown[] }[] = JSON.parse(
     await execute('--json', '--command', Object.values(SELECTS).join(';')),
   )
@@ -108,6 +110,9 @@ test('a backup that was made on Node goes into an empty database, and into no ot
   expect(results).toStrictEqual(migrated)
   const [first = ''] = readdirSync(files).toSorted()
   await expect(execute('--yes', '--file', join(files, first))).rejects.toThrow('needs an empty database')
+  // One that fails ends the command, and nothing after it runs.
+  const failing = promisify(execFile)('sh', ['-c', command.replace('npx', 'false')])
+  await expect(failing).rejects.toMatchObject({ code: 1, stdout: '' })
 })
 
 test('wrangler applies the migrations, triggers included, and then has none left', async () => {

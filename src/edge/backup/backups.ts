@@ -8,7 +8,9 @@ import { describeBackup, parseManifest } from '../../app/system/backup/format/ma
 import { audit, type AuditContext } from '../../app/audit/audit.ts'
 import type { Ports } from '../../app/base/context.ts'
 import { AppError } from '../../app/http/errors.ts'
+import { DAY_MS } from '../../shared/time.ts'
 import {
+  type Bucket,
   demandParts,
   hasManifest,
   hideBackup,
@@ -31,8 +33,13 @@ const SLICES = 320
 const SLICES_AFTER_BEGINNING = 220
 /** Failures in a row after which a backup is given up. */
 const MAX_FAILURES = 5
+/** After which one is given up that nobody goes on with, or that is too large. */
+const MAX_AGE_MS = DAY_MS
 
 export type EdgeNeeds = MakingNeeds & Pick<Ports, 'log' | 'version'>
+
+/** What giving up a backup needs: no bucket. */
+type EndingNeeds = Pick<EdgeNeeds, 'store' | 'now' | 'log'> & { readonly bucket: Bucket | null }
 
 const timeZoneOf = ({ config }: EdgeNeeds) => config.TZ ?? 'UTC'
 
@@ -54,8 +61,8 @@ export function edgeBackups(needs: EdgeNeeds): Backups {
     },
     create: (kind, _, by) => create(needs, kind, by),
     remove: async (name, record) => {
-      const { manifest } = await demand(name)
-      await hideBackup(bucket, manifest, name, record)
+      if (!(await hasManifest(bucket, name))) throw new AppError('backup_not_found')
+      await hideBackup(bucket, name, record)
       await removeParts(bucket, name)
     },
     verify: (name) => verifyBackup(needs, name),
@@ -124,7 +131,7 @@ const failed = (error: unknown) =>
 async function begin(needs: EdgeNeeds, kind: BackupKind, by: Asking): Promise<Claim> {
   const { bucket, store, now, log, version } = needs
   if ((await readWork(store)) !== null) throw new AppError('backup_in_progress')
-  await sweepParts(bucket)
+  await sweepParts(bucket, log)
   const { name, createdAt } = await freeName(needs)
   const user = by.viewer?.user ?? { id: null, username: null }
   const who = { id: user.id, username: user.username, ip: by.ip, requestId: by.requestId }
@@ -157,7 +164,13 @@ async function advance(needs: EdgeNeeds, claim: Claim, slices: number): Promise<
   return backup
 }
 
-const asSystem = ({ store, now }: EdgeNeeds): AuditContext => ({ store, now, ip: null, requestId: null, viewer: null })
+const asSystem = ({ store, now }: EndingNeeds): AuditContext => ({
+  store,
+  now,
+  ip: null,
+  requestId: null,
+  viewer: null,
+})
 
 function entryOf(needs: EdgeNeeds, { by }: State, backup: Backup) {
   const { id, username, ip, requestId } = by
@@ -166,7 +179,7 @@ function entryOf(needs: EdgeNeeds, { by }: State, backup: Backup) {
 }
 
 /** Forgets a backup that cannot be finished, and deletes its parts. `error`: recorded, because nobody waits for an answer. */
-async function giveUp(needs: EdgeNeeds, claim: Claim, error: string | null): Promise<void> {
+async function giveUp(needs: EndingNeeds, claim: Claim, error: string | null): Promise<void> {
   const { state } = claim
   const ctx = asSystem(needs)
   const [first, ...others] = await endings(needs, claim)
@@ -177,6 +190,7 @@ async function giveUp(needs: EdgeNeeds, claim: Claim, error: string | null): Pro
   if (error !== null && state.kind === 'scheduled') {
     await recordScheduledRun(ctx, { at: state.createdAt, ok: false, error })
   }
+  if (needs.bucket === null) return
   // The next backup sweeps what the bucket does not delete now.
   await removeParts(needs.bucket, state.name).catch((failure: unknown) => {
     needs.log.warn('Parts of a failed backup could not be deleted', { name: state.name, error: failure })
@@ -187,8 +201,35 @@ async function giveUp(needs: EdgeNeeds, claim: Claim, error: string | null): Pro
 export async function continueBackup(needs: EdgeNeeds): Promise<boolean> {
   const claim = await claimWork(needs.store, needs.now())
   if (claim === null) return (await readWork(needs.store)) !== null
+  const stuck = whyStuck(claim.state, needs.now())
+  if (stuck !== null) {
+    await giveUpStuck(needs, claim, stuck)
+    return true
+  }
   await advanceScheduled(needs, claim, SLICES)
   return true
+}
+
+/** Gives up the backup that is being made if it will not be completed. Returns whether it did, which is 300 queries. */
+export async function endStuck(needs: EndingNeeds, work: State): Promise<boolean> {
+  const { store, now } = needs
+  const stuck = whyStuck(work, now())
+  const claim = stuck === null ? null : await claimWork(store, now())
+  if (stuck === null || claim === null) return false
+  await giveUpStuck(needs, claim, stuck)
+  return true
+}
+
+/** Why a backup will not be completed; null: it may be. `failures`: of all runs before this one. */
+function whyStuck({ createdAt, failures }: State, now: number): string | null {
+  if (createdAt === 0) return 'what was noted of it cannot be read'
+  if (failures > MAX_FAILURES) return 'its runs ended without a word'
+  return now - createdAt > MAX_AGE_MS ? 'it was not complete after a day' : null
+}
+
+async function giveUpStuck(needs: EndingNeeds, claim: Claim, error: string): Promise<void> {
+  needs.log.error('The backup failed', { name: claim.state.name, error })
+  await giveUp(needs, claim, error)
 }
 
 /** Begins a scheduled backup. Throws `backup_in_progress`. */

@@ -1,7 +1,8 @@
 import { type Backup, backupSchema } from '../../app/system/backup/backup.ts'
 import { BackupDamage } from '../../app/system/backup/format/damage.ts'
-import { describeBackup, type Manifest, parseManifest } from '../../app/system/backup/format/manifest.ts'
+import { describeBackup, parseManifest } from '../../app/system/backup/format/manifest.ts'
 import { isBackupName } from '../../app/system/backup/format/names.ts'
+import type { Log } from '../../app/base/log.ts'
 import { type Contents, contentsSchema } from './work.ts'
 
 /** What backups use of R2. */
@@ -11,6 +12,8 @@ export type Bucket = Pick<R2Bucket, 'put' | 'get' | 'head' | 'list' | 'delete'>
 const MANIFESTS = 'manifests/'
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
 const PARTS = 'parts/'
+/** Objects that R2 deletes at once. */
+const MAX_DELETED = 1000
 const manifestKey = (name: string) => `${MANIFESTS}${name}.json`
 const contentsKey = (name: string) => `${PARTS}${name}/contents.json`
 
@@ -57,11 +60,27 @@ export async function readContents(bucket: Bucket, name: string): Promise<Conten
   return found.data
 }
 
-/** Stores an object and makes sure that all of it is there. */
+/**
+ * Stores an object and makes sure that all of it is there. A locked bucket refuses to store it again, which is no failure if
+ * it is the same.
+ */
 export async function putWhole(bucket: Bucket, key: string, bytes: Uint8Array, options?: R2PutOptions): Promise<void> {
-  const stored: R2Object | null = await bucket.put(key, bytes, options)
+  let stored: R2Object | null
+  try {
+    stored = await bucket.put(key, bytes, options)
+  } catch (error) {
+    if (await hasAlready(bucket, key, bytes)) return
+    throw error
+  }
   if (stored?.size === bytes.length) return
   throw new Error(`the bucket stored ${stored?.size ?? 'none'} of ${bytes.length} bytes of ${key}`)
+}
+
+async function hasAlready(bucket: Bucket, key: string, bytes: Uint8Array): Promise<boolean> {
+  const found = await bucket.get(key).catch(() => null)
+  if (found?.size !== bytes.length) return false
+  const kept = new Uint8Array(await found.arrayBuffer())
+  return kept.every((byte, i) => byte === bytes[i])
 }
 
 const utf8 = new TextEncoder()
@@ -76,13 +95,18 @@ export async function completeBackup(
   await demandParts(bucket, name, objects)
   await putWhole(bucket, contentsKey(name), utf8.encode(JSON.stringify({ tables, objects })))
   const backup = describeBackup(name, parseManifest(manifest))
-  await putManifest(bucket, backup, manifest)
+  await putManifest(bucket, name, utf8.encode(manifest), { backup: JSON.stringify(backup) })
   return backup
 }
 
-async function putManifest(bucket: Bucket, backup: Backup, text: string): Promise<void> {
-  await putWhole(bucket, manifestKey(backup.name), utf8.encode(text), {
-    customMetadata: { backup: JSON.stringify(backup) },
+async function putManifest(
+  bucket: Bucket,
+  name: string,
+  bytes: Uint8Array,
+  customMetadata: Record<string, string>,
+): Promise<void> {
+  await putWhole(bucket, manifestKey(name), bytes, {
+    customMetadata,
     httpMetadata: { contentType: 'application/json' },
   })
 }
@@ -97,14 +121,15 @@ export async function demandParts(bucket: Bucket, name: string, objects: Content
   if (missing !== undefined) throw new BackupDamage(`${missing.key} is missing in the bucket, or has another size`)
 }
 
-/** Takes a backup out of the list while `record` runs, and puts it back if that throws. */
-export async function hideBackup(bucket: Bucket, manifest: Manifest, name: string, record: () => Promise<void>) {
-  const text = await readManifestText(bucket, name)
+/** Takes a backup out of the list while `record` runs, and puts it back if that throws. Its manifest may be damaged. */
+export async function hideBackup(bucket: Bucket, name: string, record: () => Promise<void>): Promise<void> {
+  const found = await bucket.get(manifestKey(name))
+  const bytes = found === null || found.size > MAX_MANIFEST_BYTES ? null : new Uint8Array(await found.arrayBuffer())
   await bucket.delete(manifestKey(name))
   try {
     await record()
   } catch (error) {
-    if (text !== null) await putManifest(bucket, describeBackup(name, manifest), text)
+    if (bytes !== null) await putManifest(bucket, name, bytes, found?.customMetadata ?? {})
     throw error
   }
 }
@@ -112,20 +137,25 @@ export async function hideBackup(bucket: Bucket, manifest: Manifest, name: strin
 /** Deletes the manifest and the parts of what was to become a backup, or was one. */
 export async function removeParts(bucket: Bucket, name: string): Promise<void> {
   await bucket.delete(manifestKey(name))
-  for (;;) {
-    const { objects } = await bucket.list({ prefix: `${PARTS}${name}/` })
-    if (objects.length === 0) return
-    await bucket.delete(objects.map(({ key }) => key))
-  }
+  const keys: string[] = []
+  await eachPage(bucket, { prefix: `${PARTS}${name}/` }, ({ objects }) => {
+    for (const { key } of objects) keys.push(key)
+  })
+  for (let at = 0; at < keys.length; at += MAX_DELETED) await bucket.delete(keys.slice(at, at + MAX_DELETED))
 }
 
-/** Deletes parts that belong to no backup. Call it while none is being made. */
-export async function sweepParts(bucket: Bucket): Promise<void> {
+/** Deletes parts that belong to no backup, as far as the bucket lets it. Call it while none is being made. */
+export async function sweepParts(bucket: Bucket, log: Log): Promise<void> {
   const names = new Set<string>()
   await eachPage(bucket, { prefix: PARTS, delimiter: '/' }, ({ delimitedPrefixes }) => {
     for (const prefix of delimitedPrefixes) names.add(prefix.slice(PARTS.length, -1))
   })
-  for (const name of names) if (!(await hasManifest(bucket, name))) await removeParts(bucket, name)
+  for (const name of names) {
+    if (await hasManifest(bucket, name)) continue
+    await removeParts(bucket, name).catch((error: unknown) => {
+      log.warn('Parts that belong to no backup could not be deleted', { name, error })
+    })
+  }
 }
 
 async function eachPage(bucket: Bucket, options: R2ListOptions, take: (page: R2Objects) => void): Promise<void> {

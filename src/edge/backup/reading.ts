@@ -15,9 +15,21 @@ export async function* piecesOf(
 ): AsyncGenerator<ReadableStream<Uint8Array>> {
   for (const { object, at, bytes } of tables.find((table) => table.name === name)?.pieces ?? []) {
     const key = objects[object]?.key
-    const found = key === undefined ? null : await bucket.get(key, { range: { offset: at, length: bytes } })
+    const found = key === undefined ? null : await rangeOf(bucket, key, { offset: at, length: bytes })
     if (found === null) throw new BackupDamage(`${name}.json: ${key ?? 'a part'} is missing in the bucket`)
     yield found.body
+  }
+}
+
+async function rangeOf(bucket: Bucket, key: string, range: { readonly offset: number; readonly length: number }) {
+  try {
+    return await bucket.get(key, { range })
+  } catch (error) {
+    // InvalidRange of developers.cloudflare.com/r2/api/error-codes.
+    if (error instanceof Error && error.message.includes('(10039)')) {
+      throw new BackupDamage(`${key} is shorter than it was`, { cause: error })
+    }
+    throw error
   }
 }
 

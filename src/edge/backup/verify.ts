@@ -12,7 +12,7 @@ import {
 import { rowReader } from '../../app/system/backup/format/rows.ts'
 import { checkShape } from '../../app/system/backup/format/shape.ts'
 import { backupTables } from '../../app/system/backup/format/tables.ts'
-import { type Bucket, readContents, readManifestText } from './bucket.ts'
+import { type Bucket, demandParts, readContents, readManifestText } from './bucket.ts'
 import type { MakingNeeds } from './making.ts'
 import { piecesOf } from './reading.ts'
 import { ResumableHash } from './sha256.ts'
@@ -55,6 +55,7 @@ export async function verifyBackup(needs: MakingNeeds, name: string): Promise<Ve
   // A backup that claims our secret without matching it comes from somebody else.
   const signature = (await note(() => checkSignature(manifest, config.SESSION_SECRET.map(signingKey)))) ?? 'foreign'
   const contents = await note(() => readContents(bucket, name))
+  if (contents !== null) await note(() => demandParts(bucket, name, contents.objects))
   const rules = await note(() => rulesFor(needs, manifest))
   for (const table of contents === null ? [] : manifest.tables) {
     if (contents !== null) await note(() => checkTable(bucket, contents, table, rules?.get(table.name)))

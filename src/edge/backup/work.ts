@@ -67,6 +67,28 @@ const stateSchema = contentsSchema.extend({
 /** A backup that is being made. */
 export type State = z.infer<typeof stateSchema>
 
+/** For a state that cannot be read: so old that it is given up. */
+const LOST: State = {
+  name: 'unknown',
+  createdAt: 0,
+  kind: 'manual',
+  schema: '',
+  appVersion: '',
+  by: { id: null, username: null, ip: null, requestId: null },
+  failures: 0,
+  open: null,
+  tables: [],
+  objects: [],
+}
+
+function stateOf(text: string): State {
+  try {
+    return stateSchema.parse(JSON.parse(text))
+  } catch {
+    return LOST
+  }
+}
+
 /** A state that this invocation alone may change, until its lease ends. */
 export type Claim = { state: State; revision: number }
 
@@ -88,11 +110,11 @@ export async function claimWork({ db }: Store, now: number): Promise<Claim | nul
   const [row] = await ifBegun(db, () =>
     db.all<{ state: string; revision: number }>(
       sql`update backup_work set revision = revision + 1, lease = ${now + LEASE_MS},
-          state = json_set(state, '$.failures', json_extract(state, '$.failures') + 1)
+          state = iif(json_valid(state), json_set(state, '$.failures', json_extract(state, '$.failures') + 1), state)
         where lease < ${now} returning state, revision`,
     ),
   )
-  return row === undefined ? null : { state: stateSchema.parse(JSON.parse(row.state)), revision: row.revision }
+  return row === undefined ? null : { state: stateOf(row.state), revision: row.revision }
 }
 
 /**
@@ -122,7 +144,7 @@ export function ownWork(db: Db, { state, revision }: Claim, lease = 0): Statemen
 /** The backup that is being made; null: none is. */
 export async function readWork({ db }: Store): Promise<State | null> {
   const [row] = await ifBegun(db, () => db.all<{ state: string }>(sql`select state from backup_work`))
-  return row === undefined ? null : stateSchema.parse(JSON.parse(row.state))
+  return row === undefined ? null : stateOf(row.state)
 }
 
 export function progressOf({ name, tables, open }: State): BackupProgress {

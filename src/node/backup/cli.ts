@@ -158,9 +158,9 @@ async function restoreOnEdge({ config, log, bar }: Tools, name: string, director
     .write(`${tables} tables and ${rows} rows of ${name} are in ${files.length} files. Run this in the folder of wrangler.toml, with
 the id of a new database in it, to which the migrations were applied:
 
-for file in '${resolve(directory).replaceAll("'", String.raw`'\''`)}'/*.sql; do npx wrangler d1 execute DB --remote --yes --file "$file" || break; done
+(for file in '${resolve(directory).replaceAll("'", String.raw`'\''`)}'/*.sql; do npx wrangler d1 execute DB --remote --yes --file "$file" || exit 1; done) && echo Restored
 
-Then delete the files: they contain all that the backup contains.
+If one of them fails, run it again. Once it says "Restored", delete the files: they contain all that the backup contains.
 `)
   return 0
 }

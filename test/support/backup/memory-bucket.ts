@@ -3,11 +3,15 @@ import type { Bucket } from '../../../src/edge/backup/bucket.ts'
 
 type Kept = { readonly bytes: Uint8Array<ArrayBuffer>; readonly customMetadata: Record<string, string> }
 
+const LOCKED = 'the object is locked by the bucket policy (10069)'
+
 /** A bucket in memory, which does to the next puts what a test wants. */
 export type MemoryBucket = Bucket & {
   readonly objects: Map<string, Kept>
   /** Runs before each call, with its name and key; what it throws, the call throws. */
   before: (call: string, key: string) => void
+  /** As under a lock of R2: nothing is deleted or written over. */
+  isLocked: boolean
   /** Bytes that a put keeps; null: all of them. */
   cutAt: number | null
 }
@@ -18,9 +22,11 @@ export function memoryBucket(): MemoryBucket {
   const bucket = {
     objects,
     before: (_call: string, _key: string) => {},
+    isLocked: false,
     cutAt: null as number | null,
     async put(key: string, value: Uint8Array, options: R2PutOptions = {}) {
       bucket.before('put', key)
+      if (bucket.isLocked && objects.has(key)) throw new Error(LOCKED)
       const bytes = new Uint8Array(bucket.cutAt === null ? value : value.slice(0, bucket.cutAt))
       const kept = { bytes, customMetadata: { ...options.customMetadata } }
       objects.set(key, kept)
@@ -36,8 +42,16 @@ export function memoryBucket(): MemoryBucket {
       const kept = objects.get(key)
       if (kept === undefined) return null
       const { offset, length } = range ?? { offset: 0, length: kept.bytes.length }
+      if (range !== undefined && offset >= kept.bytes.length) {
+        throw new Error('get: The requested range is not satisfiable (10039)')
+      }
       const blob = new Blob([kept.bytes.slice(offset, offset + length)])
-      return { ...described(key, kept), body: blob.stream(), text: () => blob.text() }
+      return {
+        ...described(key, kept),
+        body: blob.stream(),
+        text: () => blob.text(),
+        arrayBuffer: () => blob.arrayBuffer(),
+      }
     },
     async list({ prefix = '', delimiter }: R2ListOptions = {}) {
       bucket.before('list', prefix)
@@ -55,6 +69,7 @@ export function memoryBucket(): MemoryBucket {
     async delete(keys: string | string[]) {
       for (const key of [keys].flat()) {
         bucket.before('delete', key)
+        if (bucket.isLocked && objects.has(key)) throw new Error(LOCKED)
         objects.delete(key)
       }
     },

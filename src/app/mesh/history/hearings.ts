@@ -1,6 +1,6 @@
 import { and, eq, getTableColumns, gt, sql } from 'drizzle-orm'
 import { nodeDays, nodeReceivers, nodes, packets } from '../../../db/schema.ts'
-import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { field, ofKnown, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from '../../base/pacing/slice-share.ts'
@@ -60,15 +60,21 @@ const queries = prepareOnce((db) => ({
   leave: db
     .insert(nodeDays)
     .values({ nodeNum: 0, day: 0, hours: '', packets: value('id'), direct: 0 })
-    .onConflictDoUpdate({ target: [nodeDays.nodeNum, nodeDays.day], set: { packets: sql`excluded.packets` } })
+    .onConflictDoUpdate({
+      target: [nodeDays.nodeNum, nodeDays.day],
+      // Fails, and all with it, if another run has come further.
+      set: { packets: sql`case ${nodeDays.packets} when ${value('from')} then excluded.packets end` },
+    })
     .prepare(),
   storeDays: prepareJsonInsert(db, nodeDays, {
     values: fieldsOf(nodeDays),
+    from: ofKnown('nodeNum'),
     onConflict: sql`on conflict do update set hours = excluded.hours, packets = excluded.packets, direct = excluded.direct,
       min_hops = excluded.min_hops, max_hops = excluded.max_hops`,
   }),
   storeReceivers: prepareJsonInsert(db, nodeReceivers, {
     values: fieldsOf(nodeReceivers),
+    from: ofKnown('nodeNum'),
     onConflict: sql`on conflict do update set first_at = excluded.first_at, last_at = excluded.last_at,
       packets = excluded.packets, direct = excluded.direct, snr = excluded.snr, hops = excluded.hops,
       via_mqtt = excluded.via_mqtt`,
@@ -93,25 +99,28 @@ const queries = prepareOnce((db) => ({
  * Summarises what was added to the log of packets: how often each node was heard in which hour, and by whom. Packets of
  * unknown nodes, those that a radio remembered, and those that seem forged do not count. Awaits `pause` after each
  * slice, which returns whether to continue. Returns the number of packets. A slice and how far it came are stored
- * together, so nothing counts twice, also after a restore.
+ * together, so nothing counts twice, also after a restore, or in two runs at once, of which one ends early.
  */
 export async function summariseHearings(store: Store, pause: Pause, share: Share = wholeSlices): Promise<number> {
   const prepared = queries(store)
   const latest = (await prepared.latest.get())?.id ?? 0
   const place = (await prepared.place.get())?.id ?? Math.max(0, latest - MAX_BEFORE)
   // A log that begins anew has lower ids.
-  if (place > latest) await prepared.leave.run({ id: latest })
+  if (place > latest) await prepared.leave.run({ id: latest, from: place })
   let after = Math.min(place, latest)
   for (let done = 0; ;) {
     const rows = await prepared.next.all({ after, limit: partOf(SLICE_PACKETS, share()) })
     const last = rows.at(-1)
     if (last === undefined) return done
+    const from = after
     after = last.id
-    await storeSlice(
-      store,
-      rows.filter((row) => row.isKnown !== 0 && !row.replayed && row.trustLevel !== 'spoofed'),
-      after,
-    )
+    const counting = rows.filter((row) => row.isKnown !== 0 && !row.replayed && row.trustLevel !== 'spoofed')
+    try {
+      await storeSlice(store, counting, { id: after, from })
+    } catch (error) {
+      if (((await prepared.place.get())?.id ?? from) === from) throw error
+      return done
+    }
     done += rows.length
     if (!(await pause())) return done
   }
@@ -128,9 +137,14 @@ type LogRow = {
   readonly trustLevel: string | null
 }
 
-async function storeSlice(store: Store, rows: readonly LogRow[], id: number): Promise<void> {
+/** `id`: of its last packet. `from`: where the slice before it ended. */
+async function storeSlice(
+  store: Store,
+  rows: readonly LogRow[],
+  place: { readonly id: number; readonly from: number },
+): Promise<void> {
   const prepared = queries(store)
-  const leave: Statement = bind(prepared.leave, { id })
+  const leave: Statement = bind(prepared.leave, place)
   if (rows.length === 0) return store.atomic([leave], 'lazily')
   const nums = numsOf(rows)
   const keys = JSON.stringify(keysOf(rows))

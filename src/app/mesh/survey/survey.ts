@@ -1,7 +1,7 @@
 import { getTableColumns, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { coverage, heardLinks, nodes, packets, survey } from '../../../db/schema.ts'
-import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
+import { field, ofKnown, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { bind, prepareOnce, type Store } from '../../../db/store.ts'
 import { PortNum } from '../../../meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
@@ -26,6 +26,8 @@ const MIN_ROWS_OF_NODE = 4
 /** New rows after which they are counted again, and nodes with too many that are then trimmed at once. */
 const RECOUNT_ROWS = 5000
 const TRIMMED_NODES = 10
+/** Before the first survey there is no place. */
+const NOWHERE = -1
 /** What a radio can measure, in dB and dBm. */
 const SNR = { min: -40, max: 40 } as const
 const RSSI = { min: -160, max: 20 } as const
@@ -105,17 +107,23 @@ const queries = prepareOnce((db) => ({
     .values({ id: 1, packetId: value('id'), version: 1 })
     .onConflictDoUpdate({
       target: survey.id,
-      set: { packetId: sql`excluded.packet_id`, version: sql`${survey.version} + 1` },
+      // Fails, and all with it, if another run has come further.
+      set: {
+        packetId: sql`case ${survey.packetId} when ${value('from')} then excluded.packet_id end`,
+        version: sql`${survey.version} + 1`,
+      },
     })
     .prepare(),
   store: prepareJsonInsert(db, coverage, {
     values: { ...fieldsOf(coverage), id: sql`null` },
+    from: ofKnown('nodeNum'),
     onConflict: sql`on conflict (node_num, source_id, gateway, channel, bits, x, y) do update set packets = excluded.packets,
       snr = excluded.snr, rssi = excluded.rssi, best_snr = excluded.best_snr, min_hops = excluded.min_hops,
       max_hops = excluded.max_hops, last_at = excluded.last_at`,
   }),
   storeLinks: prepareJsonInsert(db, heardLinks, {
     values: fieldsOf(heardLinks),
+    from: ofKnown('fromNodeNum'),
     onConflict: sql`on conflict do update set packets = heard_links.packets + excluded.packets, snr = excluded.snr,
       t = max(heard_links.t, excluded.t)`,
   }),
@@ -142,7 +150,8 @@ const queries = prepareOnce((db) => ({
  * Surveys what was added to the log of packets: who heard whom directly, and how well at which place. Only packets to all
  * count, and none that a radio remembered, that a broker brought to the receiver, or that seems forged. Awaits `pause`
  * after each slice, which returns whether to continue. Returns the number of ids of the log that were looked at. A slice
- * and how far it came are stored together, so nothing counts twice, also after a restore.
+ * and how far it came are stored together, so nothing counts twice, also after a restore, or in two runs at once, of which
+ * one ends early.
  */
 export async function surveyPackets(store: Store, pause: Pause, share: Share = wholeSlices): Promise<number> {
   const prepared = queries(store)
@@ -150,7 +159,9 @@ export async function surveyPackets(store: Store, pause: Pause, share: Share = w
   const latest = found?.last ?? 0
   const place = (await prepared.place.get())?.id
   // A log that begins anew has lower ids.
-  if (place !== undefined && place > latest) await prepared.leave.run({ id: latest })
+  const isAnew = place !== undefined && place > latest
+  if (isAnew) await prepared.leave.run({ id: latest, from: place })
+  let from = isAnew ? latest : (place ?? NOWHERE)
   const begin = Math.max(place ?? latest - MAX_BEFORE, (found?.first ?? 1) - 1)
   let after = Math.min(begin, latest)
   let bound: Bound | null = null
@@ -160,7 +171,14 @@ export async function surveyPackets(store: Store, pause: Pause, share: Share = w
       added = 0
     }
     const last = Math.min(latest, after + partOf(SLICE_IDS, share()))
-    added += await storeSlice(store, await prepared.slice.all({ after, last }), last, bound)
+    const slice = await prepared.slice.all({ after, last })
+    try {
+      added += await storeSlice(store, slice, { id: last, from }, bound)
+    } catch (error) {
+      if (((await prepared.place.get())?.id ?? NOWHERE) === from) throw error
+      break
+    }
+    from = last
     bound = { ...bound, over: [] }
     after = last
     if (!(await pause())) break
@@ -204,10 +222,15 @@ type Heard = {
   readonly payload: string | null
 }
 
-/** Returns how many rows of coverage are new. */
-async function storeSlice(store: Store, all: readonly Heard[], id: number, { most, over }: Bound): Promise<number> {
+/** `id`: of its last packet. `from`: the stored place before. Returns how many rows of coverage are new. */
+async function storeSlice(
+  store: Store,
+  all: readonly Heard[],
+  place: { readonly id: number; readonly from: number },
+  { most, over }: Bound,
+): Promise<number> {
   const prepared = queries(store)
-  const leave = bind(prepared.leave, { id })
+  const leave = bind(prepared.leave, place)
   // A gateway publishes its own packets, too.
   const heard = all.filter(({ nodeNum, receiver: by }) => by !== null && by !== nodeNum)
   const samples = heard.flatMap((row) => {

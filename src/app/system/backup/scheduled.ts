@@ -18,21 +18,30 @@ export function dueAt({ settings, run }: BackupSchedule, now: number, timeZone: 
 }
 
 /**
- * Deletes only scheduled backups, oldest first: call it after a success. Returns an error message, or null.
+ * Deletes only scheduled backups, oldest first, and goes on after those that it cannot delete: call it after a success.
+ * Returns the first error message, or null.
  */
 export async function pruneBackups(ctx: BackupContext, log: Log, timeZone: string): Promise<string | null> {
-  try {
+  let first: string | null = null
+  const orSay = async (work: () => Promise<void>) => {
+    try {
+      await work()
+    } catch (error) {
+      log.error('Old backups could not be deleted', { error })
+      first ??= `Old backups could not be deleted: ${messageOf(error)}`
+    }
+  }
+  await orSay(async () => {
     const { settings } = await readBackupSchedule(ctx.store)
     const all = await demandBackups(ctx).list()
     for (const name of expiredBackups(all, settings, ctx.now(), timeZone).toReversed()) {
-      await deleteBackup(ctx, name, 'retention')
-      log.info('Backup deleted', { name, reason: 'retention' })
+      await orSay(async () => {
+        await deleteBackup(ctx, name, 'retention')
+        log.info('Backup deleted', { name, reason: 'retention' })
+      })
     }
-    return null
-  } catch (error) {
-    log.error('Old backups could not be deleted', { error })
-    return `Old backups could not be deleted: ${messageOf(error)}`
-  }
+  })
+  return first
 }
 
 /**

@@ -40,9 +40,12 @@ export async function writeForD1(
       return { ...restored, files }
     } finally {
       built.close()
+      rmSync(scratch, { recursive: true, force: true })
     }
-  } finally {
-    rmSync(scratch, { recursive: true, force: true })
+  } catch (error) {
+    // Some of the files would look like all.
+    rmSync(directory, { recursive: true, force: true })
+    throw error
   }
 }
 
@@ -202,14 +205,17 @@ function restOf(value: Value): (string | Buffer)[] {
   return pieces
 }
 
-/** A value in SQL. A text with NUL, where SQL ends, or with line breaks, which programs may change, as bytes. */
+/**
+ * A value in SQL. As bytes: a text with NUL, where SQL ends, or with what programs change, which are line breaks, and the
+ * words for transactions that `wrangler --local` cuts out.
+ */
 function literal(value: Value): string {
   if (value === null) return 'null'
   if (typeof value === 'bigint') return String(value)
   if (typeof value === 'number') return Number.isFinite(value) ? realOf(value) : `${value < 0 ? '-' : ''}9e999`
   if (typeof value !== 'string') return `x'${value.toString('hex')}'`
   // oxlint-disable-next-line no-control-regex
-  return /[\0\r\n]/.test(value)
+  return /[\0\r\n]|begin transaction|commit;/i.test(value)
     ? `cast(x'${Buffer.from(value).toString('hex')}' as text)`
     : `'${value.replaceAll("'", "''")}'`
 }

@@ -414,6 +414,35 @@ describe('the past of a node', () => {
     ])
   })
 
+  it('counts each packet once in two runs at once, and nothing of a node that is deleted meanwhile', async () => {
+    await fallSilent()
+    const { store: database } = mesh.app
+    await Promise.all(
+      [0.01, 0.02].map((part) =>
+        summariseHearings(
+          database,
+          async () => true,
+          () => part,
+        ),
+      ),
+    )
+    const { hours, receivers } = await past()
+    expect([hours[0], receivers[0]]).toMatchObject([{ packets: 2 }, { packets: 50 }])
+    await talk(HILL, [START, END])
+    const forgetting: typeof database = {
+      ...database,
+      atomic: async (statements, flush) => {
+        database.sqlite.prepare('delete from nodes where node_num = ?').run(HILL)
+        await database.atomic(statements, flush)
+      },
+    }
+    await summariseHearings(forgetting, async () => true)
+    const left = ['node_days', 'node_receivers'].map((table) =>
+      database.sqlite.prepare(`select count(*) from ${table} where node_num = ?`).pluck().get(HILL),
+    )
+    expect(left).toEqual([0, 0])
+  })
+
   it('goes on with a log that begins anew, and counts what was there before only once', async () => {
     await fallSilent()
     await past()

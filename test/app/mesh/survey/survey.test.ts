@@ -172,6 +172,26 @@ describe('coverage', () => {
       ),
       { numRuns: 15 },
     )
+    // Two runs at once, also the first ones of all.
+    for (const before of ['insert into survey (id, packet_id, version) values (1, 0, 1)', 'delete from survey']) {
+      for (const table of ['coverage', 'heard_links', 'survey']) run(`delete from ${table}`)
+      run(before)
+      await Promise.all([0.01, 0.02].map((share) => surveyPackets(database, goesOn, () => share)))
+      await surveyPackets(database, goesOn)
+      expect(stored()).toEqual(whole)
+    }
+    // A node that is deleted meanwhile does not come back.
+    for (const table of ['coverage', 'heard_links', 'survey']) run(`delete from ${table}`)
+    const forgetting = {
+      ...database,
+      atomic: (...given: Parameters<typeof database.atomic>) => {
+        run('delete from nodes where node_num = ?', A)
+        return database.atomic(...given)
+      },
+    }
+    await surveyPackets(forgetting, goesOn)
+    const isOfOthers = (row: string) => !row.includes(`node_num":${A},`)
+    expect(stored()).toEqual(whole.map((rows) => rows.filter(isOfOthers)))
   })
 
   it('is forgotten with its node, in time, and is bounded for each node', async () => {
