@@ -235,7 +235,10 @@ export async function expireCommands(ctx: Needs): Promise<void> {
       and rowid in (select rowid from radio_commands order by rowid limit ${MAX_ENDING})`,
   )
   const ending = await store.db.all<Key>(sql`select ${KEY} from radio_commands c where ${isEnding}`)
-  if (ending.length === 0) return void (await store.atomic([forget]))
+  if (ending.length === 0) {
+    await store.atomic([forget])
+    return
+  }
   await store.atomic([
     ...setStates(store, sql`${isLate} and ${isEnding}`, { state: 'failed', error: EXPIRED, notice: null }, ['waiting']),
     ...setStates(store, sql`${isSilent} and ${isEnding}`, { state: 'unknown', error: UNREPORTED, notice: null }, [
