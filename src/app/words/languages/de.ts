@@ -235,6 +235,7 @@ export const texts: Translation = {
   'The planet archive sent other bytes than those it was asked for':
     'Das Planeten-Archiv hat andere Bytes geschickt als die angeforderten',
   'The radio did not report its section {section}': 'Das Funkgerät hat seinen Abschnitt {section} nicht gemeldet',
+  'The radio has another channel in its place': 'Das Funkgerät hat dort einen anderen Kanal',
   'The collector of the radio does not allow this': 'Der Sammler des Funkgeräts erlaubt das nicht',
   'The collector of the radio is not listening for what to send':
     'Der Sammler des Funkgeräts nimmt gerade keine Sendeaufträge an',

@@ -228,6 +228,7 @@ export const texts: Translation = {
   'The planet archive sent other bytes than those it was asked for':
     'El archivo del planeta envió bytes distintos de los pedidos',
   'The radio did not report its section {section}': 'La radio no informó de su sección {section}',
+  'The radio has another channel in its place': 'La radio tiene otro canal en su lugar',
   'The collector of the radio does not allow this': 'El recolector de la radio no lo permite',
   'The collector of the radio is not listening for what to send':
     'El recolector de la radio no está aceptando encargos de envío',

@@ -233,6 +233,7 @@ export const texts: Translation = {
   'The planet archive sent other bytes than those it was asked for':
     'L’archive de la planète a envoyé d’autres octets que ceux demandés',
   'The radio did not report its section {section}': 'La radio n’a pas communiqué sa section {section}',
+  'The radio has another channel in its place': 'La radio a un autre canal à cette place',
   'The collector of the radio does not allow this': 'Le collecteur de la radio ne le permet pas',
   'The collector of the radio is not listening for what to send':
     'Le collecteur de la radio n’accepte pas de demandes d’envoi en ce moment',

@@ -225,6 +225,7 @@ export const texts: Translation = {
   'The planet archive sent other bytes than those it was asked for':
     'Archiwum planety przysłało inne bajty niż te, o które poproszono',
   'The radio did not report its section {section}': 'Radio nie podało swojej sekcji {section}',
+  'The radio has another channel in its place': 'Radio ma w tym miejscu inny kanał',
   'The collector of the radio does not allow this': 'Kolektor radia na to nie pozwala',
   'The collector of the radio is not listening for what to send': 'Kolektor radia nie przyjmuje teraz zleceń wysłania',
   'The radio is not connected: {reason}': 'Radio nie jest połączone: {reason}',

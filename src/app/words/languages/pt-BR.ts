@@ -229,6 +229,7 @@ export const texts: Translation = {
   'The planet archive sent other bytes than those it was asked for':
     'O arquivo do planeta enviou bytes diferentes dos pedidos',
   'The radio did not report its section {section}': 'O rádio não informou sua seção {section}',
+  'The radio has another channel in its place': 'O rádio tem outro canal nesse lugar',
   'The collector of the radio does not allow this': 'O coletor do rádio não permite isso',
   'The collector of the radio is not listening for what to send':
     'O coletor do rádio não está aceitando pedidos de envio agora',

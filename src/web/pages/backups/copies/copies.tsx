@@ -25,12 +25,11 @@ const UP = { path: '/backups', name: backupTexts.title }
 
 export function CopiesPage() {
   // On the edge there may be backups, but no copies.
-  if (!has('backups') || !has('radio')) {
-    const { unsupported, unsupportedHelp } = has('backups') ? copyTexts : backupTexts
+  if (!has('radio')) {
     return (
       <Page title={copyTexts.title} up={UP}>
-        <Empty icon="backups" title={unsupported}>
-          <p>{unsupportedHelp}</p>
+        <Empty icon="backups" title={copyTexts.unsupported}>
+          <p>{copyTexts.unsupportedHelp}</p>
         </Empty>
       </Page>
     )
