@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { messages, nodes, packets, retentionPlans, RETAINED_TABLES, sweeps } from '../../db/schema.ts'
+import { packetFromId } from '../../db/packet-log.ts'
+import { messages, nodes, retentionPlans, RETAINED_TABLES, sweeps } from '../../db/schema.ts'
 import { prepareOnce, readTogether, type Statement, type Store } from '../../db/store.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
@@ -65,7 +66,10 @@ const queries = prepareOnce((db) => ({
     .limit(value('nodes'))
     .prepare(),
   sweeps: db.select({ name: sweeps.name, doneBefore: sweeps.doneBefore }).from(sweeps).prepare(),
-  packet: db.select({ t: packets.t }).from(packets).orderBy(packets.id).limit(1).prepare(),
+  packet: db
+    .select({ t: sql<number>`t`.as('t') })
+    .from(sql`(${packetFromId(0)})`)
+    .prepare(),
   message: db
     .select({ t: sql<number | null>`min(${messages.timestamp})` })
     .from(messages)

@@ -1,4 +1,5 @@
-import { sql } from 'drizzle-orm'
+import { sql, type SQL } from 'drizzle-orm'
+import { FIRST_OF_PAGES, FIRST_PACKET, LAST_OF_PAGES, LAST_PACKET } from '../../db/packet-log.ts'
 import { prepareShapes, type Store } from '../../db/store.ts'
 import { nextTurn } from '../base/pacing/next-turn.ts'
 
@@ -82,21 +83,25 @@ export async function walkBack<Row>({
   return { found, seenFrom: end }
 }
 
-// Two sub-selects, because one with both minimum and maximum would read every row.
-const ranges = prepareShapes((db, table) =>
-  db
-    .select({
-      first: sql<number | null>`(select min(id) from ${sql.raw(table)})`.as('first'),
-      last: sql<number | null>`(select max(id) from ${sql.raw(table)})`.as('last'),
-    })
-    .from(sql`(select 1)`)
-    .prepare(),
-)
+const ENDS: ReadonlyMap<string, readonly [SQL<number | null>, SQL<number | null>]> = new Map([
+  ['packet_log', [FIRST_PACKET, LAST_PACKET]],
+  ['packet_pages', [FIRST_OF_PAGES, LAST_OF_PAGES]],
+])
 
-/** The range of ids of a table, below `before` if that is given; none for an empty table. */
+// Two sub-selects, because one with both minimum and maximum would read every row.
+const ranges = prepareShapes((db, table) => {
+  const end = (name: 'min' | 'max') => sql<number | null>`(select ${sql.raw(name)}(id) from ${sql.raw(table)})`
+  const [first, last] = ENDS.get(table) ?? [end('min'), end('max')]
+  return db
+    .select({ first: first.as('first'), last: last.as('last') })
+    .from(sql`(select 1)`)
+    .prepare()
+})
+
+/** The range of ids of a table, or of both forms of the packet log, below `before` if that is given; none for an empty table. */
 export async function rangeOf(
   store: Store,
-  table: 'messages' | 'packets' | 'traceroutes' | 'audit_log',
+  table: 'messages' | 'packets' | 'packet_pages' | 'packet_log' | 'traceroutes' | 'audit_log',
   before = Number.MAX_SAFE_INTEGER,
 ): Promise<Range> {
   const row = await ranges(store, table).get()

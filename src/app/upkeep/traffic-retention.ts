@@ -6,6 +6,7 @@ import { type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 import { inSlices, type Pause } from '../base/pacing/slices.ts'
 import type { Shares } from './retention.ts'
 import { sweepCharts } from './charts.ts'
+import { deleteOldPages } from './packet-pages.ts'
 
 /** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000
@@ -79,11 +80,14 @@ export async function deleteOldTraffic(
     const isOld = oldest !== undefined && oldest.t < packetCutoff
     return isOld ? await store.lazily(() => prepared.packets.all({ cutoff: packetCutoff, rows })) : []
   })
+  const packed = goesOn
+    ? await deleteOldPages(store, packetCutoff, async () => (goesOn = await (each?.() ?? pause)()))
+    : 0
   if (goesOn) await prepared.packetHours.run({ before: packetCutoff - HOUR_MS })
   const routeCutoff = cutoffs.messages
   const routes = await clearTable((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
   const unused = await clearTable((rows) => prepared.channels.all({ cutoff: routeCutoff, rows }))
-  const counts = { packets: log, traceroutes: routes, channels: unused }
+  const counts = { packets: log + packed, traceroutes: routes, channels: unused }
   goesOn ||= each !== undefined
   if (!goesOn) return { ...counts, hours: 0 }
   // Last, because a large mesh needs the most slices for it, even when there is nothing to delete.

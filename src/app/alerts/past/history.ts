@@ -1,10 +1,12 @@
 import { and, asc, desc, eq, gte, isNull, lt, sql } from 'drizzle-orm'
+import { hasPages, packetsWithin } from '../../../db/packet-log.ts'
 import { auditLog, metrics, packets, positions, telemetry } from '../../../db/schema.ts'
 import type { HEARD_BY } from '../../../shared/alerts/alert-kinds.ts'
 import type { Store } from '../../../db/store.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
 import type { SignedInCtx } from '../../base/context.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
+import { rangeOf } from '../../search/walk.ts'
 import type { HeardAt } from './gaps.ts'
 
 /** Rows that are read before other work gets its turn. */
@@ -15,25 +17,33 @@ const MAX_HEARD = 500_000
 
 /** The latest receptions of nodes since a time, oldest first; `radios`: only those off the air. */
 export async function readHeard(
-  { db }: Store,
+  store: Store,
   since: number,
   by: (typeof HEARD_BY)[number] = 'any',
 ): Promise<HeardAt[]> {
   const isByEar = by === 'radios' ? and(eq(packets.viaMqtt, false), isNull(packets.gateway)) : undefined
   const all: HeardAt[] = []
-  for (let before = Number.MAX_SAFE_INTEGER; ;) {
-    const rows = await db
+  const read = async (before: number, log: typeof packets | ReturnType<typeof packetsWithin>) => {
+    const rows = await store.db
       .select({ id: packets.id, from: packets.fromNodeNum, t: packets.t, replayed: packets.replayed })
-      .from(packets)
+      .from(log)
       .where(and(lt(packets.id, before), isByEar))
       .orderBy(desc(packets.id))
       .limit(SLICE)
       .all()
     for (const { from, t, replayed } of rows) if (!replayed && t >= since) all.push({ from, t })
+    return rows
+  }
+  const isPacked = await hasPages(store)
+  const range = isPacked ? await rangeOf(store, 'packet_log') : { from: 0, before: Number.MAX_SAFE_INTEGER }
+  for (let { before } = range; ;) {
+    const first = Math.max(range.from, before - SLICE)
+    const rows = await read(before, isPacked ? packetsWithin(first, before) : packets)
     const last = rows.at(-1)
-    if (last === undefined || rows.length < SLICE || last.t < since || all.length >= MAX_HEARD)
+    const isEnd = isPacked ? first <= range.from : rows.length < SLICE
+    if (isEnd || (last !== undefined && last.t < since) || all.length >= MAX_HEARD)
       return all.toSorted((a, b) => a.t - b.t)
-    before = last.id
+    before = isPacked ? first : (last?.id ?? 0)
     await nextTurn()
   }
 }

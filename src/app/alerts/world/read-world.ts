@@ -1,5 +1,6 @@
 import { ownedBy } from '../../base/owned.ts'
 import { desc, eq, gt, sql } from 'drizzle-orm'
+import { BY_PLACE, hasPages, LAST_PACKET, packedOf } from '../../../db/packet-log.ts'
 import { alertAnchors, alertMarks, auditLog, metrics, nodes, packets, sources } from '../../../db/schema.ts'
 import { prepareOnce, rawRows, type Statement, type Store } from '../../../db/store.ts'
 import { isFuture, MINUTE_MS } from '../../../shared/time.ts'
@@ -21,6 +22,8 @@ const QUIET_MS = 30 * MINUTE_MS
 const NODES_AT_ONCE = 500
 /** Per node. That is enough to know by which links it is heard. */
 const LATEST_PACKETS = 30
+/** Ids of a packed log that are searched for them: each silent node has its own search. */
+const REACH = sql.raw('100000')
 
 const value = sql.placeholder
 
@@ -80,6 +83,15 @@ const queries = prepareOnce((db) => ({
     .where(
       sql`id in (select source_id from (select source_id from ${packets} where from_node_num = ${value('nodeNum')}
         and not replayed order by id desc limit ${sql.raw(String(LATEST_PACKETS))}))`,
+    )
+    .prepare(),
+  packedWays: db
+    .selectDistinct({ name: sources.name })
+    .from(sources)
+    .where(
+      sql`id in (select source_id from (select source_id from ${packedOf(value('nodeNum'), { first: sql`${LAST_PACKET} - ${REACH}` })}
+        where from_node_num = ${value('nodeNum')} and not replayed
+        order by ${BY_PLACE} limit ${sql.raw(String(LATEST_PACKETS))}))`,
     )
     .prepare(),
   latest: db
@@ -219,16 +231,19 @@ async function readWays(
 ): Promise<Map<number, readonly string[]>> {
   const kept = linksOfSilent(store.db)
   const found = new Map<number, readonly string[]>()
+  const { ways, packedWays } = queries(store)
+  const isPacked = await hasPages(store)
+  const readNames = async (nodeNum: number) => {
+    const packed = isPacked ? await packedWays.all({ nodeNum }) : []
+    return packed.length > 0 ? packed : ways.all({ nodeNum })
+  }
   for (const { nodeNum, lastHeard } of known) {
     if (lastHeard === null || lastHeard > silentSince) {
       kept.delete(nodeNum)
       continue
     }
     const before = kept.get(nodeNum)
-    const names =
-      before?.lastHeard === lastHeard
-        ? before.names
-        : (await queries(store).ways.all({ nodeNum })).map(({ name }) => name)
+    const names = before?.lastHeard === lastHeard ? before.names : (await readNames(nodeNum)).map(({ name }) => name)
     kept.set(nodeNum, { lastHeard, names })
     found.set(nodeNum, names)
   }

@@ -1,5 +1,6 @@
 import type { ClockWatch } from './clock.ts'
 import { sql, type SQL } from 'drizzle-orm'
+import { LATEST } from '../../../db/packet-log.ts'
 import { apiTokens, clockMarks, nodes } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { MAX_AHEAD_MS } from '../../../meshtastic/device-time.ts'
@@ -24,7 +25,7 @@ const queries = prepareOnce((db) => ({
   newest: db
     .select({
       t: sql<number | null>`max((select max(last_heard) from nodes),
-        coalesce((select t from packets order by id desc limit 1), 0),
+        coalesce((select t from (${LATEST})), 0),
         coalesce((select timestamp from messages order by id desc limit 1), 0))`,
     })
     .from(sql`(select 1)`)

@@ -1,9 +1,11 @@
 import { and, eq, getTableColumns, gt, sql } from 'drizzle-orm'
+import { hasPages, LAST_PACKET, packetsWithin } from '../../../db/packet-log.ts'
 import { nodeDays, nodeReceivers, nodes, packets } from '../../../db/schema.ts'
 import { field, ofKnown, prepareJsonInsert } from '../../../db/json-rows.ts'
-import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
+import { bind, type Db, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from '../../base/pacing/slice-share.ts'
+import { packetFrom } from '../topology/last-packet.ts'
 import type { Pause } from '../../base/pacing/slices.ts'
 
 /** Packets summarised in one transaction. */
@@ -30,13 +32,9 @@ const areOfNodes = sql`node_num in (select value from json_each(${value('nums')}
 const fieldsOf = (table: typeof nodeDays | typeof nodeReceivers) =>
   Object.fromEntries(Object.keys(getTableColumns(table)).map((name) => [name, field(name)]))
 
-const queries = prepareOnce((db) => ({
-  place: db.select({ id: nodeDays.packets }).from(nodeDays).where(PLACE).prepare(),
-  latest: db
-    .select({ id: sql<number | null>`max(id)` })
-    .from(packets)
-    .prepare(),
-  next: db
+/** The packets after an id, in the log or in a part of it. */
+const prepareNext = (db: Db, log: typeof packets | ReturnType<typeof packetsWithin>) =>
+  db
     .select({
       id: packets.id,
       nodeNum: packets.fromNodeNum,
@@ -50,11 +48,20 @@ const queries = prepareOnce((db) => ({
       replayed: packets.replayed,
       trustLevel: packets.trustLevel,
     })
-    .from(packets)
+    .from(log)
     .where(gt(packets.id, value('after')))
     .orderBy(packets.id)
     .limit(value('limit'))
+    .prepare()
+
+const queries = prepareOnce((db) => ({
+  place: db.select({ id: nodeDays.packets }).from(nodeDays).where(PLACE).prepare(),
+  latest: db
+    .select({ id: LAST_PACKET.as('id') })
+    .from(sql`(select 1)`)
     .prepare(),
+  next: prepareNext(db, packets),
+  nextPacked: prepareNext(db, packetsWithin(value('after'), value('before'))),
   days: db.select().from(nodeDays).where(isAmong).prepare(),
   receivers: db.select().from(nodeReceivers).where(areOfNodes).prepare(),
   leave: db
@@ -108,8 +115,15 @@ export async function summariseHearings(store: Store, pause: Pause, share: Share
   // A log that begins anew has lower ids.
   if (place > latest) await prepared.leave.run({ id: latest, from: place })
   let after = Math.min(place, latest)
+  const isPacked = await hasPages(store)
+  const next = async (from: number, limit: number) => {
+    if (!isPacked) return prepared.next.all({ after: from, limit })
+    // Only ids between two bounds: there may be a gap before the first one.
+    const first = (await packetFrom(store, from + 1))?.id
+    return first === undefined ? [] : prepared.nextPacked.all({ after: first - 1, before: first + limit, limit })
+  }
   for (let done = 0; ;) {
-    const rows = await prepared.next.all({ after, limit: partOf(SLICE_PACKETS, share()) })
+    const rows = await next(after, partOf(SLICE_PACKETS, share()))
     const last = rows.at(-1)
     if (last === undefined) return done
     const from = after

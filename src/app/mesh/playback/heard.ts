@@ -1,5 +1,6 @@
 import { and, gte, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { hasPages, packetsWithin } from '../../../db/packet-log.ts'
 import { packets } from '../../../db/schema.ts'
 import { prepareShapes, type Store } from '../../../db/store.ts'
 import { MINUTE_MS } from '../../../shared/time.ts'
@@ -7,6 +8,7 @@ import { ofVisibleNodes, seesNodes, type View, visibleValues } from '../../accou
 import type { Reader } from '../../base/context.ts'
 import { nodeNumField } from '../../http/fields.ts'
 import { rangeOf } from '../../search/walk.ts'
+import { packetFrom } from '../topology/last-packet.ts'
 import { spareTurns } from './spare-turns.ts'
 
 /** Ids of packets that one query covers, and that one page does. */
@@ -47,7 +49,7 @@ const receiver = sql`coalesce(${packets.gateway},
   (select local_node_num from sources where sources.id = ${packets.sourceId}))`
 const isDirect = sql`(${packets.hopsAway} = 0 and not ${packets.viaMqtt})`
 
-/** The shape tells whether nodes are hidden from the viewer. */
+/** The shape tells whether nodes are hidden from the viewer, and whether the log may have pages. */
 const slices = prepareShapes((db, shape) =>
   db
     .select({
@@ -58,7 +60,7 @@ const slices = prepareShapes((db, shape) =>
       at: sql<number>`cast((${packets.t} - ${value('from')}) / ${value('step')} as integer)`.as('at'),
       snr: packets.rxSnr,
     })
-    .from(packets)
+    .from(shape.includes('packed') ? packetsWithin(value('first'), value('end')) : packets)
     .where(
       and(
         gte(packets.id, value('first')),
@@ -66,20 +68,10 @@ const slices = prepareShapes((db, shape) =>
         sql`+${packets.t} >= ${value('from')} and +${packets.t} < ${value('to')}`,
         sql`not ${packets.replayed} and ${packets.trustLevel} is not 'spoofed'`,
         // The same packets as in the log.
-        shape === 'hidden' ? ofVisibleNodes(packets.fromNodeNum, packets.toNodeNum) : undefined,
+        shape.includes('hidden') ? ofVisibleNodes(packets.fromNodeNum, packets.toNodeNum) : undefined,
       ),
     )
     .groupBy(packets.fromNodeNum, sql`receiver`, sql`at`)
-    .prepare(),
-)
-
-const following = prepareShapes((db) =>
-  db
-    .select({ id: packets.id, t: packets.t })
-    .from(packets)
-    .where(gte(packets.id, value('id')))
-    .orderBy(packets.id)
-    .limit(1)
     .prepare(),
 )
 
@@ -91,13 +83,13 @@ type Asked = { readonly from: number; readonly to: number; readonly after: numbe
  */
 export async function readHeard({ store, viewer: { view } }: Reader, { from, to, after }: Asked): Promise<HeardPage> {
   const step = Math.max(MINUTE_MS, Math.ceil((to - from) / TIMES))
-  const log = await rangeOf(store, 'packets')
+  const log = await rangeOf(store, 'packet_log')
   const first = Math.max(after + 1, await firstIdAt(store, log, from - LATE_MS))
   const last = await firstIdAt(store, log, to + LATE_MS)
   const end = Math.min(last, first + PAGE)
   const page = collect(view)
   const turn = spareTurns()
-  const read = slices(store, view.hidden.size === 0 ? '' : 'hidden')
+  const read = slices(store, [view.hidden.size > 0 && 'hidden', (await hasPages(store)) && 'packed'].join(' '))
   for (let begin = first; begin < end; begin += SLICE) {
     page.add(
       await read.all({ from, to, step, first: begin, end: Math.min(end, begin + SLICE), ...visibleValues(view) }),
@@ -112,7 +104,7 @@ async function firstIdAt(store: Store, log: { readonly from: number; readonly be
   let [low, high] = [log.from, log.before]
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
-    const row = await following(store, '').get({ id: middle })
+    const row = await packetFrom(store, middle)
     if (row === undefined || row.t >= t) high = middle
     else low = row.id + 1
   }

@@ -1,19 +1,29 @@
-import { desc, eq, max } from 'drizzle-orm'
+import { desc, eq, max, sql } from 'drizzle-orm'
+import { hasPages, LAST_PACKET, packetsWithin } from '../../../db/packet-log.ts'
 import { apiTokens, packets, radioListeners, sources, users } from '../../../db/schema.ts'
-import { prepareOnce, type Store } from '../../../db/store.ts'
+import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { isListeningAt, readKinds } from './listener.ts'
 
 export const MAX_SOURCES = 50
 /** The number of packets that are searched for each source's latest one: pages poll, and D1 charges each row. */
 export const LATEST_PACKETS = 1000
 
-const queries = prepareOnce((db) => {
+/** When each source of the latest packets was last heard, by the log or by its end. */
+function prepareReceipts(db: Db, log: typeof packets | ReturnType<typeof packetsWithin>) {
   const latest = db
     .select({ sourceId: packets.sourceId, t: packets.t })
-    .from(packets)
+    .from(log)
     .orderBy(desc(packets.id))
     .limit(LATEST_PACKETS)
     .as('latest')
+  return db
+    .select({ sourceId: latest.sourceId, at: max(latest.t) })
+    .from(latest)
+    .groupBy(latest.sourceId)
+    .prepare()
+}
+
+const queries = prepareOnce((db) => {
   return {
     sources: db
       .select({
@@ -35,11 +45,11 @@ const queries = prepareOnce((db) => {
       .orderBy(desc(sources.id))
       .limit(MAX_SOURCES)
       .prepare(),
-    receipts: db
-      .select({ sourceId: latest.sourceId, at: max(latest.t) })
-      .from(latest)
-      .groupBy(latest.sourceId)
-      .prepare(),
+    receipts: prepareReceipts(db, packets),
+    packedReceipts: prepareReceipts(
+      db,
+      packetsWithin(sql`${LAST_PACKET} - ${sql.raw(String(LATEST_PACKETS))} + 1`, sql`${LAST_PACKET} + 1`),
+    ),
   }
 })
 
@@ -53,7 +63,8 @@ export async function listSources(
   { withTokens, now = null }: { readonly withTokens: boolean; readonly now?: number | null },
 ) {
   const known = await queries(store).sources.all()
-  const receipts = known.length === 0 ? [] : await queries(store).receipts.all()
+  const { receipts: plain, packedReceipts } = queries(store)
+  const receipts = known.length === 0 ? [] : await ((await hasPages(store)) ? packedReceipts : plain).all()
   const lastOf = new Map(receipts.map(({ sourceId, at }) => [sourceId, at]))
   return known.map(({ id, tokenId, tokenName, owner, listensTo, listenedAt, ...source }) => {
     const isListening = now !== null && listenedAt !== null && isListeningAt(listenedAt, now)

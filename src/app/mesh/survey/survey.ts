@@ -1,8 +1,9 @@
 import { getTableColumns, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { FIRST_PACKET, hasPages, LAST_PACKET, packetsWithin } from '../../../db/packet-log.ts'
 import { coverage, heardLinks, nodes, packets, survey } from '../../../db/schema.ts'
 import { field, ofKnown, prepareJsonInsert } from '../../../db/json-rows.ts'
-import { bind, prepareOnce, type Store } from '../../../db/store.ts'
+import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { PortNum } from '../../../meshtastic/gen/ports_pb.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
@@ -53,12 +54,41 @@ const inNums = sql`in (select value from json_each(${value('nums')}))`
 const fieldsOf = (table: typeof coverage | typeof heardLinks) =>
   Object.fromEntries(Object.keys(getTableColumns(table)).map((name) => [name, field(name)]))
 
+/** The packets of a slice: those that it needs of the log, or of a part of it. */
+const prepareSlice = (db: Db, log: typeof packets | ReturnType<typeof packetsWithin>) =>
+  db
+    .select({
+      nodeNum: packets.fromNodeNum,
+      sourceId: packets.sourceId,
+      gateway: packets.gateway,
+      receiver: receiver.as('receiver'),
+      channel: packets.channel,
+      t: packets.t,
+      hops: packets.hopsAway,
+      snr: packets.rxSnr,
+      rssi: packets.rxRssi,
+      payload: sql<
+        string | null
+      >`iif(${packets.port} = ${raw(String(PortNum.POSITION_APP))}, ${packets.payload}, null)`,
+    })
+    .from(log)
+    .where(
+      // Sent to all, because others may be about nodes that are hidden.
+      sql`${packets.id} > ${value('after')} and ${packets.id} <= ${value('last')}
+        and ${packets.toNodeNum} = ${raw(String(BROADCAST))} and not ${packets.pkiEncrypted}
+        and not ${packets.viaMqtt} and not ${packets.replayed}
+        and ${packets.trustLevel} is not 'spoofed' and ${packets.trustLevel} is not 'own'
+        and exists (select 1 from ${nodes} where ${nodes.nodeNum} = ${packets.fromNodeNum})`,
+    )
+    .orderBy(packets.id)
+    .prepare()
+
 const queries = prepareOnce((db) => ({
   place: db.select({ id: survey.packetId }).from(survey).prepare(),
   span: db
     .select({
-      first: sql<number | null>`(select min(id) from packets)`.as('first'),
-      last: sql<number | null>`(select max(id) from packets)`.as('last'),
+      first: FIRST_PACKET.as('first'),
+      last: LAST_PACKET.as('last'),
     })
     .from(sql`(select 1)`)
     .prepare(),
@@ -75,32 +105,8 @@ const queries = prepareOnce((db) => ({
     .orderBy(sql`count(*) desc`)
     .limit(TRIMMED_NODES)
     .prepare(),
-  slice: db
-    .select({
-      nodeNum: packets.fromNodeNum,
-      sourceId: packets.sourceId,
-      gateway: packets.gateway,
-      receiver: receiver.as('receiver'),
-      channel: packets.channel,
-      t: packets.t,
-      hops: packets.hopsAway,
-      snr: packets.rxSnr,
-      rssi: packets.rxRssi,
-      payload: sql<
-        string | null
-      >`iif(${packets.port} = ${raw(String(PortNum.POSITION_APP))}, ${packets.payload}, null)`,
-    })
-    .from(packets)
-    .where(
-      // Sent to all, because others may be about nodes that are hidden.
-      sql`${packets.id} > ${value('after')} and ${packets.id} <= ${value('last')}
-        and ${packets.toNodeNum} = ${raw(String(BROADCAST))} and not ${packets.pkiEncrypted}
-        and not ${packets.viaMqtt} and not ${packets.replayed}
-        and ${packets.trustLevel} is not 'spoofed' and ${packets.trustLevel} is not 'own'
-        and exists (select 1 from ${nodes} where ${nodes.nodeNum} = ${packets.fromNodeNum})`,
-    )
-    .orderBy(packets.id)
-    .prepare(),
+  slice: prepareSlice(db, packets),
+  packedSlice: prepareSlice(db, packetsWithin(value('after'), sql`${value('last')} + 1`)),
   rows: db.select().from(coverage).where(isAmong).prepare(),
   leave: db
     .insert(survey)
@@ -155,6 +161,7 @@ const queries = prepareOnce((db) => ({
  */
 export async function surveyPackets(store: Store, pause: Pause, share: Share = wholeSlices): Promise<number> {
   const prepared = queries(store)
+  const isPacked = await hasPages(store)
   const found = await prepared.span.get()
   const latest = found?.last ?? 0
   const place = (await prepared.place.get())?.id
@@ -171,7 +178,7 @@ export async function surveyPackets(store: Store, pause: Pause, share: Share = w
       added = 0
     }
     const last = Math.min(latest, after + partOf(SLICE_IDS, share()))
-    const slice = await prepared.slice.all({ after, last })
+    const slice = await (isPacked ? prepared.packedSlice : prepared.slice).all({ after, last })
     try {
       added += await storeSlice(store, slice, { id: last, from }, bound)
     } catch (error) {

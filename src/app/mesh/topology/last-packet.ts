@@ -1,10 +1,24 @@
-import { sql } from 'drizzle-orm'
-import type { Store } from '../../../db/store.ts'
+import { type Placeholder, sql } from 'drizzle-orm'
+import { LATEST, packetFromId } from '../../../db/packet-log.ts'
+import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
+
+const value: (name: string) => Placeholder = sql.placeholder
+const ofPacket = { id: sql<number>`id`, t: sql<number>`t` }
+
+const queries = prepareOnce((db: Db) => ({
+  latest: db
+    .select(ofPacket)
+    .from(sql`(${LATEST})`)
+    .prepare(),
+  from: db
+    .select(ofPacket)
+    .from(sql`(${packetFromId(value('id'))})`)
+    .prepare(),
+}))
 
 /** The id of the last packet that was stored by now. Found by halves: the log grows with time, and has no index on it. */
 export async function lastPacketBy({ store, now }: { readonly store: Store; readonly now: number }): Promise<number> {
-  const newest = await store.db.all<{ id: number; t: number }>(sql`select id, t from packets order by id desc limit 1`)
-  const [last] = newest
+  const last = await queries(store).latest.get()
   if (last === undefined || last.t <= now) return last?.id ?? 0
   let [from, to] = [0, last.id]
   while (from < to) {
@@ -17,9 +31,9 @@ export async function lastPacketBy({ store, now }: { readonly store: Store; read
 }
 
 /** The first packet of the log with at least this id. */
-export async function packetFrom({ db }: Store, id: number) {
-  const rows = await db.all<{ id: number; t: number }>(
-    sql`select id, t from packets where id >= ${id} order by id limit 1`,
-  )
-  return rows[0]
+export async function packetFrom(
+  store: Store,
+  id: number,
+): Promise<{ readonly id: number; readonly t: number } | undefined> {
+  return queries(store).from.get({ id })
 }

@@ -1,5 +1,6 @@
 import { and, gte, lt, sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { hasPages, packetsWithin } from '../../../db/packet-log.ts'
 import { packets } from '../../../db/schema.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import { ofNodesSeenBy } from '../../accounts/access/visible.ts'
@@ -37,7 +38,8 @@ type Times = { readonly since: number; readonly until: number }
 
 /** One for each pair of nodes and way, by the latest packets in the log in this time; the latest first. */
 export async function listLinks({ store, viewer: { view } }: Reader, { since, until }: Times): Promise<MeshLink[]> {
-  const range = await rangeOf(store, 'packets', (await lastPacketBy({ store, now: until - 1 })) + 1)
+  const isPacked = await hasPages(store)
+  const range = await rangeOf(store, 'packet_log', (await lastPacketBy({ store, now: until - 1 })) + 1)
   const { found } = await walkBack({
     store,
     ...range,
@@ -55,7 +57,7 @@ export async function listLinks({ store, viewer: { view } }: Reader, { since, un
           snr: packets.rxSnr,
           timestamp: packets.t,
         })
-        .from(packets)
+        .from(isPacked ? packetsWithin(from, before) : packets)
         .where(
           and(
             gte(packets.id, from),

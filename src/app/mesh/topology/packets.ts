@@ -1,8 +1,9 @@
-import { desc, eq, gt, gte, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, gte, lt, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
+import { BY_PLACE, hasPages, hasSender, packedWithin } from '../../../db/packet-log.ts'
 import { packets } from '../../../db/schema.ts'
 import { filtersOf } from '../../../db/filters.ts'
-import { prepareShapes, rawRows } from '../../../db/store.ts'
+import { prepareShapes, rawRows, type Store } from '../../../db/store.ts'
 import type { Reader } from '../../base/context.ts'
 import {
   belongsToChannel,
@@ -143,7 +144,7 @@ const filters = filtersOf({
 })
 
 /** A query for each set of filters. */
-const pages = prepareShapes((db, shape) =>
+const rows = prepareShapes((db, shape) =>
   db
     .select(fields)
     .from(packets)
@@ -153,15 +154,57 @@ const pages = prepareShapes((db, shape) =>
     .prepare(),
 )
 
+/** What a page of the log must have for each filter, so that it is opened. */
+const pageFilters: Readonly<Record<string, SQL>> = {
+  since: sql`g.t_last >= ${value('since')}`,
+  until: sql`g.t_first < ${value('until')}`,
+  from: hasSender(value('from')),
+  to: sql`(${value('to')} = ${BROADCAST} or exists (select 1 from json_each(g.receivers) x where x.value = ${value('to')}))`,
+  port: sql`exists (select 1 from json_each(g.ports) x where x.value = ${value('port')})`,
+}
+
+/** The same of pages, in a range. They are in the order of ids, and no more are opened than are needed. */
+const packed = prepareShapes((db, shape) => {
+  const opened = and(...shape.split(' ').flatMap((name) => pageFilters[name] ?? []))
+  return db
+    .select(fields)
+    .from(packedWithin(value('first'), value('end'), opened))
+    .where(filters.whereOf(shape))
+    .orderBy(BY_PLACE)
+    .limit(value('limit'))
+    .prepare()
+})
+
 /**
  * A page as JSON, newest first, and the next cursor. The content of a packet is shown as far as the viewer may read it.
  * A page ends after a bounded amount of work, so it may have fewer packets than `limit` although more follow.
  */
 export async function listPackets({ store, viewer }: Reader, { limit, signal, ...by }: PacketFilters): Promise<string> {
   const { view } = viewer
-  const read = (asked: Omit<PacketFilters, 'limit'>, count: number) => {
-    const shape = filters.shapeOf({ ...asked, hidden: view.hidden.size === 0 ? undefined : view.hidden })
-    return rawRows<RawPacket>(pages(store, shape), { ...asked, ...visibleValues(view), limit: count })
+  const asking = { store, view, limit, signal }
+  const isPacked = await hasPages(store)
+  const { found, seenFrom, lowest } = merged(await findRows(asking, by), isPacked ? await findPacked(asking, by) : null)
+  const shown = found.slice(0, limit)
+  const next = found.length > limit ? (shown.at(-1)?.[0] ?? null) : seenFrom > lowest ? seenFrom : null
+  const seesPayloads = seesEverything(view) && viewer.permissions.messages.read && viewer.permissions.nodes.read
+  return `{"packets":[${shown.map((row) => packetJson(viewer, row, seesPayloads)).join(',')}],"nextBefore":${next}}`
+}
+
+type Asking = Pick<PacketFilters, 'limit' | 'signal'> & { readonly store: Store; readonly view: View }
+type Filters = Omit<PacketFilters, 'limit' | 'signal'>
+
+/** The latest rows, one more than asked for if there are; none were looked for between `lowest` and `seenFrom`. */
+type Search = { readonly found: readonly RawPacket[]; readonly seenFrom: number; readonly lowest: number }
+
+function valuesOf(view: View, by: Filters) {
+  const shape = filters.shapeOf({ ...by, hidden: view.hidden.size === 0 ? undefined : view.hidden })
+  return { shape, values: { ...by, ...visibleValues(view) } }
+}
+
+async function findRows({ store, view, limit, signal }: Asking, by: Filters): Promise<Search> {
+  const read = (asked: Filters, count: number) => {
+    const { shape, values } = valuesOf(view, asked)
+    return rawRows<RawPacket>(rows(store, shape), { ...values, limit: count })
   }
   const { since, until, from, to, port } = by
   const isIndexed = (since ?? until ?? to) === undefined && (from === undefined || port === undefined)
@@ -179,10 +222,32 @@ export async function listPackets({ store, viewer }: Reader, { limit, signal, ..
           budget: createBudget(signal),
           read: (range, count) => read({ ...by, before: range.before, after: range.from - 1 }, count),
         })
-  const shown = found.slice(0, limit)
-  const next = found.length > limit ? (shown.at(-1)?.[0] ?? null) : seenFrom > lowest ? seenFrom : null
-  const seesPayloads = seesEverything(view) && viewer.permissions.messages.read && viewer.permissions.nodes.read
-  return `{"packets":[${shown.map((row) => packetJson(viewer, row, seesPayloads)).join(',')}],"nextBefore":${next}}`
+  return { found, seenFrom, lowest }
+}
+
+async function findPacked({ store, view, limit, signal }: Asking, by: Filters): Promise<Search> {
+  const { shape, values } = valuesOf(view, by)
+  const all = await rangeOf(store, 'packet_pages', by.before)
+  const lowest = Math.min(all.before, Math.max(all.from, (by.after ?? 0) + 1))
+  const walk = await walkBack({
+    store,
+    from: lowest,
+    before: all.before,
+    limit: limit + 1,
+    budget: createBudget(signal),
+    read: ({ from: first, before: end }, count) =>
+      rawRows<RawPacket>(packed(store, shape), { ...values, first, end, limit: count }),
+  })
+  return { ...walk, lowest }
+}
+
+/** What was found in both forms, as far as both were searched. */
+function merged(plain: Search, pages: Search | null): Search {
+  if (pages === null) return plain
+  const ended = [plain, pages].filter(({ seenFrom, lowest }) => seenFrom > lowest)
+  const seenFrom = ended.reduce((highest, search) => Math.max(highest, search.seenFrom), 0)
+  const found = [...plain.found, ...pages.found].filter(([id]) => id >= seenFrom).toSorted((a, b) => b[0] - a[0])
+  return { found, seenFrom, lowest: 0 }
 }
 
 /** `seesPayload`: the viewer may read whatever a payload contains, so that it is shown as it is stored. */

@@ -1,4 +1,5 @@
 import { and, gte, lte, sql } from 'drizzle-orm'
+import { FIRST_PACKET, LAST_PACKET, packedWithin } from '../../../db/packet-log.ts'
 import { messageHours, messages, packetHours } from '../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
@@ -35,12 +36,22 @@ const messageQueries = (db: Db) => ({
 // The first ID of the latest hour that began before it. An index covers the IDs of replayed packets, which were heard
 // earlier.
 const FIRST = sql`(select first_id from packet_hours where t >= ${start} order by t limit 1)`
+// Senders are in the keys of a page, so that most need not be opened.
 const LEFT_OUT = sql`(
   select (select t from packet_hours where first_id <= p.id and t <= ${sql.placeholder('now')} order by t desc limit 1) as t
   from (
     select id from packets where replayed and id >= ${FIRST}
     union all
     select id from packets where ${ofHiddenNode(sql`from_node_num`)} and id >= ${FIRST} and not replayed
+  union all
+  select id from ${packedWithin(FIRST, sql`${LAST_PACKET} + 1`, sql`g.replayed`)} where replayed
+  union all
+  select id from ${packedWithin(
+    FIRST,
+    sql`${LAST_PACKET} + 1`,
+    sql`exists (select 1 from json_each(${sql.placeholder('hiddenNodes')}) h
+      where instr(g.keys, printf('"%08x', h.value)) > 0)`,
+  )} where ${ofHiddenNode(sql`from_node_num`)} and not replayed
   ) p
 )`
 
@@ -49,8 +60,8 @@ const packetQueries = (db: Db) => ({
     .select({
       t: packetHours.t,
       firstId: packetHours.firstId,
-      oldest: sql<number | null>`(select min(id) from packets)`,
-      latest: sql<number | null>`(select max(id) from packets)`,
+      oldest: FIRST_PACKET.as('oldest'),
+      latest: LAST_PACKET.as('latest'),
     })
     .from(packetHours)
     .where(and(gte(packetHours.t, start), lte(packetHours.t, sql.placeholder('now'))))

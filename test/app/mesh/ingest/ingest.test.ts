@@ -72,7 +72,7 @@ describe('the time at which a packet was received', () => {
     const ahead = seconds(START) + 300
     await deliver([at(heard), at(ahead), at(0)])
     expect((await messages()).map(({ timestamp }) => timestamp)).toStrictEqual([START, START, START - HOUR])
-    const times = app.store.sqlite.prepare('select t from packets order by id').pluck().all()
+    const times = app.store.sqlite.prepare('select t from logged order by id').pluck().all()
     expect(times).toStrictEqual([START - HOUR, START, START])
   })
 
@@ -309,7 +309,7 @@ describe('beside the radios of this service', () => {
   test('a gateway and replayed packets are marked on the item', async () => {
     const kept = { data: item(packet(text('kept'))), gateway: 0x11, replayed: true }
     await deliver([kept, { data: item(packet(text('live'))), gateway: 0x12 }])
-    const rows = app.store.sqlite.prepare('select gateway, replayed from packets order by id').all()
+    const rows = app.store.sqlite.prepare('select gateway, replayed from logged order by id').all()
     expect(rows).toStrictEqual([
       { gateway: 0x11, replayed: 1 },
       { gateway: 0x12, replayed: 0 },
@@ -325,7 +325,7 @@ describe('beside the radios of this service', () => {
       await deliver([item({ case: 'myInfo', value: { myNodeNum: LOCAL } }), item(complete), item(remembered)]),
     ).toMatchObject({ body: { accepted: 2, rejected: [{ index: 1, reason: 'not_taken' }] } })
     await deliver([item(own)])
-    const rows = app.store.sqlite.prepare('select from_node_num as node, replayed from packets order by id').all()
+    const rows = app.store.sqlite.prepare('select from_node_num as node, replayed from logged order by id').all()
     expect(rows).toStrictEqual([
       { node: FAR, replayed: 1 },
       { node: LOCAL, replayed: 0 },

@@ -98,7 +98,7 @@ describe('the memory of a radio', () => {
     expect((await mesh.ingest.store(replaying)).news).toStrictEqual([])
     const far = await mesh.node(2037093567)
     expect(far).toMatchObject({ longName: 'Lab Node B', lastHeard: null, deviceMetrics: { batteryLevel: 101 } })
-    expect([mesh.count('packets'), mesh.count('telemetry')]).toStrictEqual([1, 0])
+    expect([mesh.count('logged'), mesh.count('telemetry')]).toStrictEqual([1, 0])
     const dashboard = await (await (await mesh.app.admin()).send('GET', '/api/dashboard')).json()
     expect(dashboard).toMatchObject({ counts: { nodes: 3, activeNodes: 0, packets: 0 } })
   })

@@ -357,7 +357,7 @@ describe('the packet log', () => {
     const told = packets.map((one: { port: number; payload: { kind: string } }) => `${one.port} ${one.payload.kind}`)
     expect(told).toEqual(['null encrypted', '13 unknown', '6 admin', '37 malformed', '37 beacon'])
     expect(packets.at(-1)).toMatchObject({ payload: { message: 'Join us', channelName: 'Hut', hasKey: true } })
-    const stored = JSON.stringify(mesh.app.store.sqlite.prepare('select * from packets').all())
+    const stored = JSON.stringify(mesh.app.store.sqlite.prepare('select * from logged').all())
     expect(stored).not.toContain('wifi')
     for (const before of [0, 1, 2]) {
       const bytes = Buffer.from([...new Uint8Array(before), ...secret])

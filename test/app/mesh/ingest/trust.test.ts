@@ -397,7 +397,7 @@ describe('a packet sent again', () => {
     )
     expect(news).toStrictEqual([])
     expect(await detail(node.nodeNum)).toStrictEqual(before)
-    expect(mesh.count('packets')).toBe(4)
+    expect(mesh.count('logged')).toBe(4)
   })
 
   it('after a flood that left no room to remember it is not new', async () => {
@@ -450,7 +450,7 @@ describe('a packet sent again', () => {
     await publish([said])
     await hear([said], START + 1000)
     expect(await detail(FAR)).toMatchObject({ lastHeardByRadio: START + 1000, lastHeardByBroker: START })
-    expect([mesh.count('packets'), mesh.count('telemetry')]).toStrictEqual([1, 1])
+    expect([mesh.count('logged'), mesh.count('telemetry')]).toStrictEqual([1, 1])
   })
 })
 

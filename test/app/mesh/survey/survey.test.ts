@@ -423,7 +423,7 @@ describe('whatever a viewer may not see, and however', () => {
         const numbers = new Map(
           told.map((sample, index) => [
             sample,
-            Number(Object(all('select channel from packets order by id')[index]).channel),
+            Number(Object(all('select channel from logged order by id')[index]).channel),
           ]),
         )
         const isSeen = (sample: Sample) => {

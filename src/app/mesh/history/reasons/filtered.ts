@@ -1,6 +1,7 @@
-import { desc, eq, sql } from 'drizzle-orm'
+import { desc, eq, sql, type SQL } from 'drizzle-orm'
+import { BY_PLACE, hasPages, LAST_PACKET, packedOf, selectWithin } from '../../../../db/packet-log.ts'
 import { newcomers, packets, sources } from '../../../../db/schema.ts'
-import { prepareOnce } from '../../../../db/store.ts'
+import { type Db, prepareOnce } from '../../../../db/store.ts'
 import { HOUR_MS } from '../../../../shared/time.ts'
 import { lastPacketBy } from '../../topology/last-packet.ts'
 import { lastHearingOf, type Receiver } from '../receivers.ts'
@@ -18,7 +19,20 @@ const FEW = 100
 /** The share of what the node sent that must be missing from everybody. */
 const MOST = 0.8
 
+/** The same of pages, each of which may have only one. */
+const LATEST_OF_NUM_PACKED = 200
+
 const value = sql.placeholder
+const { raw } = sql
+
+const ofNum = eq(packets.fromNodeNum, value('num'))
+
+const prepareDelivered = (db: Db, latest: SQL) =>
+  db
+    .select({ sourceId: sql<number>`x.source_id`, port: sql<number | null>`x.port`, n: sql<number>`count(*)` })
+    .from(sql`(${latest}) x where x.t > ${value('since')}`)
+    .groupBy(sql`x.source_id, x.port`)
+    .prepare()
 
 const queries = prepareOnce((db) => ({
   setAside: db
@@ -28,6 +42,16 @@ const queries = prepareOnce((db) => ({
         order by id desc limit ${sql.raw(String(LATEST_OF_NUM))}) x
         where x.t > ${value('since')} and x.trust_level = 'spoofed' and ${ofVisibleNodes(sql`x.to_node_num`)}`,
     )
+    .limit(FEW)
+    .prepare(),
+  packedSetAside: db
+    .select({ t: packets.t })
+    .from(packedOf(value('num'), { first: sql`${value('last')} + 1` }))
+    .where(
+      sql`${ofNum} and ${packets.t} > ${value('since')} and ${packets.trustLevel} = 'spoofed'
+        and ${ofVisibleNodes(packets.toNodeNum)}`,
+    )
+    .orderBy(BY_PLACE)
     .limit(FEW)
     .prepare(),
   refused: db
@@ -43,14 +67,18 @@ const queries = prepareOnce((db) => ({
     .orderBy(desc(packets.id))
     .limit(LATEST_OF_NUM)
     .prepare(),
-  delivered: db
-    .select({ sourceId: sql<number>`x.source_id`, port: sql<number | null>`x.port`, n: sql<number>`count(*)` })
-    .from(
-      sql`(select source_id, port, t from ${packets} order by id desc limit ${sql.raw(String(LATEST))}) x
-        where x.t > ${value('since')}`,
-    )
-    .groupBy(sql`x.source_id, x.port`)
+  packedSent: db
+    .select({ id: packets.id, sourceId: packets.sourceId, port: packets.port })
+    .from(packedOf(value('num'), { last: value('last') }))
+    .where(ofNum)
+    .orderBy(BY_PLACE)
+    .limit(LATEST_OF_NUM_PACKED)
     .prepare(),
+  delivered: prepareDelivered(db, sql`select * from packets order by id desc limit ${raw(String(LATEST))}`),
+  packedDelivered: prepareDelivered(
+    db,
+    selectWithin(sql`${LAST_PACKET} - ${raw(String(LATEST))} + 1`, sql`${LAST_PACKET} + 1`),
+  ),
 }))
 
 /** What this service, or a collector that delivers to it, leaves out of what arrives. */
@@ -66,10 +94,12 @@ export async function lookAtFilters(silence: Case): Promise<Found[]> {
 /** Packets in its name arrive, and are set aside because somebody else seems to have sent them. */
 async function lookAtSetAside({ ctx, nums, lastHeard }: Case): Promise<Found[]> {
   const last = await lastPacketBy({ store: ctx.store, now: lastHeard })
+  const isPacked = await hasPages(ctx.store)
   const times: number[] = []
   for (const num of nums) {
     const values = { num, last, since: lastHeard, ...visibleValues(ctx.viewer.view) }
     times.push(...(await queries(ctx.store).setAside.all(values)).map(({ t }) => t))
+    if (isPacked) times.push(...(await queries(ctx.store).packedSetAside.all(values)).map(({ t }) => t))
     await nextTurn()
   }
   const latest = times.toSorted((a, b) => b - a).slice(0, FEW)
@@ -102,7 +132,9 @@ async function lookAtCollectors(silence: Case): Promise<Found[]> {
   const collectors = new Map(receivers.flatMap((each) => (each.kind === 'ingest' ? [[each.sourceId, each]] : [])))
   if (collectors.size === 0) return []
   const sent = await portsBefore(silence)
-  const delivered = Map.groupBy(await queries(ctx.store).delivered.all({ since: lastHeard }), (row) => row.sourceId)
+  const { delivered: plain, packedDelivered } = queries(ctx.store)
+  const latest = await ((await hasPages(ctx.store)) ? packedDelivered : plain).all({ since: lastHeard })
+  const delivered = Map.groupBy(latest, (row) => row.sourceId)
   await nextTurn()
   return Array.from(collectors).flatMap(([sourceId, { source }]): Found[] => {
     const ports = sent.get(sourceId)?.slice(0, BEFORE) ?? []
@@ -118,9 +150,11 @@ async function lookAtCollectors(silence: Case): Promise<Found[]> {
 /** What each source delivered from the node before its silence, the latest first. */
 async function portsBefore({ ctx, nums, lastHeard }: Case) {
   const last = await lastPacketBy({ store: ctx.store, now: lastHeard })
+  const isPacked = await hasPages(ctx.store)
   const rows: { readonly id: number; readonly sourceId: number; readonly port: number | null }[] = []
   for (const num of nums) {
     rows.push(...(await queries(ctx.store).sent.all({ num, last })))
+    if (isPacked) rows.push(...(await queries(ctx.store).packedSent.all({ num, last })))
     await nextTurn()
   }
   return Map.groupBy(

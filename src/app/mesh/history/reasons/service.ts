@@ -1,10 +1,11 @@
 import { eq, sql } from 'drizzle-orm'
-import { nodes, packets } from '../../../../db/schema.ts'
+import { nodes } from '../../../../db/schema.ts'
 import { prepareOnce } from '../../../../db/store.ts'
 import { formatNodeId } from '../../../../meshtastic/node-id.ts'
 import { isOwnKind } from '../../../../shared/mesh/link-kinds.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../shared/time.ts'
 import { isClockTrusted } from '../../../base/pacing/clock.ts'
+import { packetFrom } from '../../topology/last-packet.ts'
 import { lastHearingOf, type Receiver } from '../receivers.ts'
 import { namesOf } from './names.ts'
 import type { Case, Found } from './case.ts'
@@ -15,7 +16,6 @@ const QUIET_MS = 30 * MINUTE_MS
 const COUNTED_MS = 7 * DAY_MS
 
 const queries = prepareOnce((db) => ({
-  oldest: db.select({ t: packets.t }).from(packets).orderBy(packets.id).limit(1).prepare(),
   telemetryTime: db
     .select({ t: nodes.telemetryTime })
     .from(nodes)
@@ -28,7 +28,7 @@ export async function lookAtService(silence: Case): Promise<Found[]> {
   const { ctx, node, lastHeard, now } = silence
   const found: Found[] = [...(await lookAtReceivers(silence)), ...(await lookAtClocks(silence))]
   if (node.isIgnored) found.push({ weight: 96, reason: { kind: 'ignored', isLikely: true } })
-  const oldest = await queries(ctx.store).oldest.get()
+  const oldest = await packetFrom(ctx.store, 0)
   if (oldest !== undefined && oldest.t > lastHeard && lastHeard <= now)
     found.push({ weight: 30, reason: { kind: 'retention', isLikely: false, since: oldest.t } })
   return found

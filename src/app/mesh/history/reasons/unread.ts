@@ -1,6 +1,7 @@
+import { BY_PLACE, hasPages, LAST_PACKET, packedOf, selectWithin } from '../../../../db/packet-log.ts'
 import { auditLog, packets } from '../../../../db/schema.ts'
-import { prepareOnce } from '../../../../db/store.ts'
-import { sql } from 'drizzle-orm'
+import { type Db, prepareOnce } from '../../../../db/store.ts'
+import { sql, type SQL } from 'drizzle-orm'
 import { BROADCAST } from '../../../../meshtastic/node-id.ts'
 import { canReadChannel } from '../../../../shared/access/scope.ts'
 import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
@@ -10,6 +11,8 @@ import type { Case, Found } from './case.ts'
 
 /** Packets of each number of the node that are looked at, and of everybody, the latest. */
 const LATEST_OF_NUM = 2000
+/** The same of pages, each of which may have only one. */
+const LATEST_OF_NUM_PACKED = 500
 const LATEST = 20_000
 /** Fewer packets that nobody can read say nothing. */
 const FEW = 3
@@ -20,6 +23,15 @@ const BEFORE_MS = HOUR_MS
 const PAUSES = 6
 
 const value = sql.placeholder
+
+const latest = sql.raw(String(LATEST))
+
+const prepareOnChannel = (db: Db, log: SQL) =>
+  db
+    .select({ id: sql<number>`x.id` })
+    .from(sql`(${log}) x where x.channel = ${value('channel')} and x.port is not null`)
+    .limit(1)
+    .prepare()
 
 const queries = prepareOnce((db) => ({
   /** Broadcasts: what is for one node may be for that node alone. */
@@ -36,14 +48,24 @@ const queries = prepareOnce((db) => ({
         where x.to_node_num = ${sql.raw(String(BROADCAST))} and not x.replayed and x.trust_level is not 'spoofed'`,
     )
     .prepare(),
-  onChannel: db
-    .select({ id: sql<number>`x.id` })
-    .from(
-      sql`(select id, channel, port from ${packets} where id > ${value('last')} order by id desc
-        limit ${sql.raw(String(LATEST))}) x where x.channel = ${value('channel')} and x.port is not null`,
+  packedSent: db
+    .select({ id: packets.id, t: packets.t, channel: packets.channel, port: packets.port })
+    .from(packedOf(value('num')))
+    .where(
+      sql`${packets.fromNodeNum} = ${value('num')} and ${packets.toNodeNum} = ${sql.raw(String(BROADCAST))}
+        and not ${packets.replayed} and ${packets.trustLevel} is not 'spoofed'`,
     )
-    .limit(1)
+    .orderBy(BY_PLACE)
+    .limit(LATEST_OF_NUM_PACKED)
     .prepare(),
+  onChannel: prepareOnChannel(
+    db,
+    sql`select id, channel, port from packets where id > ${value('last')} order by id desc limit ${latest}`,
+  ),
+  packedOnChannel: prepareOnChannel(
+    db,
+    selectWithin(sql`max(${value('last')}, ${LAST_PACKET} - ${latest}) + 1`, sql`${LAST_PACKET} + 1`),
+  ),
   changes: db
     .select({
       t: sql<number>`x.timestamp`,
@@ -70,9 +92,11 @@ const queries = prepareOnce((db) => ({
 export async function lookAtChannels(silence: Case, isLate: boolean): Promise<Found[]> {
   const { ctx, nums, node, lastHeard, pause } = silence
   const { view } = ctx.viewer
+  const isPacked = await hasPages(ctx.store)
+  const { sent, packedSent, onChannel, packedOnChannel } = queries(ctx.store)
   const rows = []
   for (const num of nums) {
-    rows.push(...(await queries(ctx.store).sent.all({ num })))
+    rows.push(...(await sent.all({ num })), ...(isPacked ? await packedSent.all({ num }) : []))
     await nextTurn()
   }
   const lastRead = rows.filter(({ port }) => port !== null).reduce<Row | null>(later, null)
@@ -96,7 +120,8 @@ export async function lookAtChannels(silence: Case, isLate: boolean): Promise<Fo
   if (change === null) return []
   const last = await lastPacketBy({ store: ctx.store, now: change.at })
   // Others are still heard on its channel.
-  if ((await queries(ctx.store).onChannel.get({ last, channel: node.channel })) !== undefined) return []
+  const heard = (isPacked ? packedOnChannel : onChannel).get({ last, channel: node.channel })
+  if ((await heard) !== undefined) return []
   return [{ weight: 79, reason: { kind: 'unread', isLikely: false, packets: 0, since: lastHeard, change } }]
 }
 

@@ -1,8 +1,9 @@
 import type { Heard } from '../../heard/heard.ts'
 import { and, eq, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
+import { hasPages, LAST_PACKET, packetsByKey, recentPages, selectWithin } from '../../../../db/packet-log.ts'
 import { packets } from '../../../../db/schema.ts'
 import { literals } from '../../../../db/json-rows.ts'
-import { prepareOnce, type Store } from '../../../../db/store.ts'
+import { type Db, prepareOnce, type Store } from '../../../../db/store.ts'
 import { IS_CLAIMED } from '../../radios/source-table.ts'
 import { type Arrival, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 import { OWN_KINDS } from '../../../../shared/mesh/link-kinds.ts'
@@ -30,35 +31,59 @@ const ARRIVAL = {
       and not (${sql.placeholder('hasRadios')} and ${HAS_OWN_RADIO})))`,
 } as const
 
-const queries = prepareOnce((db) => ({
-  seen: db
+const value = sql.placeholder
+const size = sql.raw(String(WINDOW_SIZE))
+const windowMs = sql.raw(String(WINDOW_MS))
+
+/** The packets with the senders and ids in `packets`, in the log or in a part of it. */
+const prepareSeen = (db: Db, log: SQL) =>
+  db
     .select(ARRIVAL)
     .from(
-      sql`json_each(${sql.placeholder('packets')}) k cross join packets p
+      sql`json_each(${value('packets')}) k cross join ${log} p
         on p.from_node_num = k.value ->> 'from' and p.packet_id = k.value ->> 'id'
-          and abs(p.t - (k.value ->> 'at')) <= ${sql.raw(String(WINDOW_MS))}
+          and abs(p.t - (k.value ->> 'at')) <= ${windowMs}
           and ${IS_GENUINE}`,
     )
     .orderBy(sql`p.t`)
-    .prepare(),
-  // The log is in the order of arrival, so only its end is searched.
-  recent: db
+    .prepare()
+
+/** The log is in the order of arrival, so only its end is searched. */
+const prepareRecent = (db: Db, latest: SQL) =>
+  db
     .select(ARRIVAL)
-    .from(sql`(select * from packets order by id desc limit ${sql.raw(String(WINDOW_SIZE))}) p`)
-    .where(sql`p.t >= ${sql.placeholder('since')} and p.packet_id <> 0 and ${IS_GENUINE}`)
+    .from(sql`${latest} p`)
+    .where(sql`p.t >= ${value('since')} and p.packet_id <> 0 and ${IS_GENUINE}`)
     .orderBy(sql`p.id`)
-    .prepare(),
-  signed: db
+    .prepare()
+
+const prepareSigned = (db: Db, log: SQL) =>
+  db
     .select({ from: sql<number>`p.from_node_num`, id: sql<number>`p.packet_id` })
     .from(
-      sql`json_each(${sql.placeholder('packets')}) k cross join packets p
+      sql`json_each(${value('packets')}) k cross join ${log} p
         on p.from_node_num = k.value ->> 'from' and p.packet_id = k.value ->> 'id'
-          and p.t < (k.value ->> 'at') - ${sql.raw(String(WINDOW_MS))} and ${IS_GENUINE}`,
+          and p.t < (k.value ->> 'at') - ${windowMs} and ${IS_GENUINE}`,
     )
-    .prepare(),
+    .prepare()
+
+const queries = prepareOnce((db) => ({
+  seen: prepareSeen(db, sql`packets`),
+  packedSeen: prepareSeen(
+    db,
+    packetsByKey(
+      value('packets'),
+      sql`${recentPages(WINDOW_SIZE)} and g.t_last >= ${value('first')} - ${windowMs}
+        and g.t_first <= ${value('last')} + ${windowMs}`,
+    ),
+  ),
+  recent: prepareRecent(db, sql`(select * from packets order by id desc limit ${size})`),
+  packedRecent: prepareRecent(db, sql`(${selectWithin(sql`${LAST_PACKET} - ${size} + 1`, sql`${LAST_PACKET} + 1`)})`),
+  signed: prepareSigned(db, sql`packets`),
+  packedSigned: prepareSigned(db, packetsByKey(value('packets'), sql`g.t_first < ${value('last')} - ${windowMs}`)),
   newest: db
-    .select({ id: sql<number>`coalesce(max(id), 0)` })
-    .from(packets)
+    .select({ id: sql<number>`coalesce(${LAST_PACKET}, 0)`.as('id') })
+    .from(sql`(select 1)`)
     .prepare(),
   logged: db
     .select({ id: packets.id })
@@ -74,6 +99,12 @@ const queries = prepareOnce((db) => ({
     )
     .limit(1)
     .prepare(),
+  packedLogged: db
+    .select({ id: sql<number>`p.id` })
+    .from(sql`${packetsByKey(value('packets'), sql`g.first_id <= ${value('upTo')}`)} p`)
+    .where(sql`p.id <= ${value('upTo')} and p.port is not null and ${IS_GENUINE}`)
+    .limit(1)
+    .prepare(),
 }))
 
 /** Packets of a batch that are already in the packet log, oldest first. `radios` as for `createIngest`. */
@@ -87,8 +118,16 @@ export async function readSeenPackets(
     return [{ from: event.packet.from, id: event.packet.id, at: event.receivedAt }]
   })
   if (keys.length === 0) return []
-  const rows = await queries(store).seen.all({ packets: JSON.stringify(keys), hasRadios: Number(radios !== null) })
+  const values = { packets: JSON.stringify(keys), hasRadios: Number(radios !== null) }
+  const rows = (await hasPages(store))
+    ? await queries(store).packedSeen.all({ ...values, ...timesOf(keys) })
+    : await queries(store).seen.all(values)
   return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1, isHeard: row.isHeard === 1 }))
+}
+
+function timesOf(keys: readonly Signed[]): { readonly first: number; readonly last: number } {
+  const times = keys.map(({ at }) => at)
+  return { first: Math.min(...times), last: Math.max(...times) }
 }
 
 type Signed = { readonly from: number; readonly id: number; readonly at: number }
@@ -102,7 +141,11 @@ export async function readRepeated(
   arrivals: readonly Signed[],
 ): Promise<readonly { readonly from: number; readonly id: number }[]> {
   const keys = arrivals.filter(({ id }) => id !== 0)
-  return keys.length === 0 ? [] : queries(store).signed.all({ packets: JSON.stringify(keys) })
+  if (keys.length === 0) return []
+  const values = { packets: JSON.stringify(keys) }
+  return (await hasPages(store))
+    ? queries(store).packedSigned.all({ ...values, last: timesOf(keys).last })
+    : queries(store).signed.all(values)
 }
 
 /**
@@ -113,7 +156,9 @@ export async function readRecentPackets(
   since: number,
   radios: readonly string[] | null,
 ): Promise<Arrival[]> {
-  const rows = await queries(store).recent.all({ since, hasRadios: Number(radios !== null) })
+  const { recent, packedRecent } = queries(store)
+  const isPacked = await hasPages(store)
+  const rows = await (isPacked ? packedRecent : recent).all({ since, hasRadios: Number(radios !== null) })
   return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1, isHeard: row.isHeard === 1 }))
 }
 
@@ -121,12 +166,16 @@ export async function readRecentPackets(
 export function recallPackets(
   store: Store,
 ): (packet: { readonly from: number; readonly id: number }) => Promise<boolean> {
-  const { newest, logged } = queries(store)
+  const { newest, logged, packedLogged } = queries(store)
   const reading = (async () => (await newest.get())?.id ?? 0)()
   // The caller of the check handles a failure.
   reading.catch(() => {})
   return async ({ from, id }) => {
     if (id === 0) return false
-    return (await logged.get({ from, packetId: id, upTo: await reading })) !== undefined
+    const upTo = await reading
+    const found = (await hasPages(store))
+      ? await packedLogged.get({ packets: JSON.stringify([{ from, id }]), upTo })
+      : await logged.get({ from, packetId: id, upTo })
+    return found !== undefined
   }
 }

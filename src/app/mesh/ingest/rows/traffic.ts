@@ -1,16 +1,10 @@
 import { sql, type SQL } from 'drizzle-orm'
-import { field, literals, prepareJsonInsert } from '../../../../db/json-rows.ts'
-import { messages, neighbors, packets, receptions, traceroutes, waypoints } from '../../../../db/schema.ts'
-import { WINDOW_MS } from '../duplicates/packet-window.ts'
+import { field, prepareJsonInsert } from '../../../../db/json-rows.ts'
+import { messages, neighbors, receptions, traceroutes, waypoints } from '../../../../db/schema.ts'
 import { EARSHOT_MS, isLocalNode } from '../../radios/source-table.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
-import {
-  type Difference,
-  DIFFERENCES,
-  type TrustLevel,
-  UNREADABLE,
-  type Trust,
-} from '../../../../shared/mesh/packets.ts'
+import { type Difference, DIFFERENCES } from '../../../../shared/mesh/packets.ts'
+import { type PacketRow, writeLog } from './log.ts'
 
 /** Further receptions of a message are not stored. */
 const MAX_RECEPTIONS = 100
@@ -67,29 +61,6 @@ export type WaypointRow = {
   readonly channel: number | null
   readonly heard: boolean
   readonly rest: string
-}
-
-/** A packet for the log; `payload` is JSON. */
-export type PacketRow = {
-  readonly source: string
-  readonly t: number
-  readonly packetId: number
-  readonly fromNodeNum: number
-  readonly toNodeNum: number
-  readonly gateway: number | null
-  readonly channel: number
-  readonly port: number | null
-  readonly rxSnr: number | null
-  readonly rxRssi: number | null
-  readonly hopsAway: number | null
-  readonly hopLimit: number
-  readonly viaMqtt: boolean
-  readonly pkiEncrypted: boolean
-  readonly replayed: boolean
-  readonly trustLevel: Trust | TrustLevel
-  readonly payload: string
-  /** At least a part of it was decoded. */
-  readonly isReadable: boolean
 }
 
 /** The changes of a batch besides nodes, their histories and messages. */
@@ -149,25 +120,6 @@ const WAYPOINT_VALUES = {
   ...named('id', 'fromNodeNum', 't', 'name', 'description', 'icon'),
   ...named('latitude', 'longitude', 'expiresAt', 'lockedTo', 'channel', 'heard', 'rest'),
 }
-
-const PACKET_VALUES = {
-  ...SIGNAL,
-  ...named('packetId', 'fromNodeNum', 'toNodeNum', 'gateway', 'channel', 'port', 'hopLimit', 'payload'),
-  ...named('viaMqtt', 'pkiEncrypted', 'replayed'),
-  trustLevel: sql`nullif(${field('trustLevel')}, 'plain')`,
-  id: sql`null`,
-  sourceId: sql`s.id`,
-}
-
-// Recognised by sender and ID, as in the packet window, or by content if it has no ID. A report of our radio about
-// itself is not a copy of earlier reports by others.
-const NOT_LOGGED = sql`not exists (select 1 from packets p
-  where p.from_node_num = ${field('fromNodeNum')} and p.packet_id = ${field('packetId')}
-    and iif(p.packet_id = 0, p.t = ${field('t')} and p.payload = ${field('payload')},
-      abs(p.t - ${field('t')}) <= ${sql.raw(String(WINDOW_MS))})
-    and (p.trust_level is 'spoofed') = (${field('trustLevel')} = 'spoofed')
-    and (${field('trustLevel')} <> 'own' or p.trust_level is 'own')
-    and (not ${field('isReadable')} or p.payload ->> 'kind' not in (${literals(UNREADABLE)})))`
 
 // Late or repeated data never replaces newer data.
 const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x
@@ -240,11 +192,6 @@ const queries = prepareOnce((db) => ({
     .delete(waypoints)
     .where(sql`expires_at <= ${sql.placeholder('now')}`)
     .prepare(),
-  packets: prepareJsonInsert(db, packets, {
-    values: PACKET_VALUES,
-    from: sql`${OF_SOURCE} and ${NOT_LOGGED}`,
-    onConflict: sql``,
-  }),
 }))
 
 function keysOf(copies: readonly ReceptionRow[]): string {
@@ -266,6 +213,6 @@ export function writeTraffic(store: Store, traffic: Traffic): Statement[] {
     ...(reported.length > 0 ? [bind(prepared.forgetNeighbors, { reported: JSON.stringify(reported) })] : []),
     ...(links.length > 0 ? [prepared.neighbors(links)] : []),
     ...(now === undefined ? [] : [prepared.waypoints(places), bind(prepared.expireWaypoints, { now })]),
-    ...(log.length > 0 ? [prepared.packets(log)] : []),
+    ...writeLog(store, log),
   ]
 }

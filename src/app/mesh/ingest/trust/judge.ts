@@ -2,7 +2,8 @@ import { ownedBy } from '../../../base/owned.ts'
 import type { NodeFacts } from '../../../../meshtastic/radio-fact.ts'
 import type { Heard } from '../../heard/heard.ts'
 import type { SIGNATURES } from '../../../../shared/mesh/packets.ts'
-import { sql } from 'drizzle-orm'
+import { sql, type SQL } from 'drizzle-orm'
+import { hasPages, recentPages } from '../../../../db/packet-log.ts'
 import { messages, nodes } from '../../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../../db/store.ts'
 import { BROADCAST } from '../../../../meshtastic/node-id.ts'
@@ -15,7 +16,7 @@ import { canCarrySignature } from '../../../../meshtastic/crypto/signable.ts'
 import { SIGNATURE_BYTES } from '../../../../meshtastic/crypto/xeddsa.ts'
 import { claimOf, claimOfUser, contradicts, isElsewhere, type OwnRadios, ownRadios } from './own-radios.ts'
 import { hasDeviceMetrics } from '../rows/nodes.ts'
-import type { Sightings } from '../duplicates/packet-window.ts'
+import { type Sightings, WINDOW_SIZE } from '../duplicates/packet-window.ts'
 import { type Checker, signatureChecker } from './signatures.ts'
 import {
   EARSHOT_MS,
@@ -139,6 +140,20 @@ type Known = {
 
 const value = sql.placeholder
 
+const SIGNED_LATELY = sql`exists (select 1 from (select source_id, gateway, trust_level from packets
+  where from_node_num = k.value ->> 'from' order by id desc limit ${sql.raw(String(LOOK_BACK))}) p
+  where p.source_id = s.id and p.gateway is k.value ->> 'gateway' and p.trust_level = 'signed')`
+// A page tells over which links signatures came, but not how many packets of the node came after them.
+const SIGNED_IN_PAGE = sql`exists (select 1 from packet_pages g cross join json_each(g.signed) w
+  where ${recentPages(WINDOW_SIZE)} and w.value = (k.value ->> 'from') || ':' || s.id || ':'
+    || coalesce(k.value ->> 'gateway', ''))`
+
+const prepareWays = (db: Db, isSigned: SQL) =>
+  db
+    .select({ way: sql<string>`k.value ->> 'way'` })
+    .from(sql`json_each(${value('ways')}) k cross join sources s on s.name = k.value ->> 'source' where ${isSigned}`)
+    .prepare()
+
 const queries = prepareOnce((db) => ({
   known: db
     .select({
@@ -186,15 +201,8 @@ const queries = prepareOnce((db) => ({
           and (r.id = s.id or r.token_id = s.token_id))`,
     )
     .prepare(),
-  signedWays: db
-    .select({ way: sql<string>`k.value ->> 'way'` })
-    .from(
-      sql`json_each(${value('ways')}) k cross join sources s on s.name = k.value ->> 'source'
-        where exists (select 1 from (select source_id, gateway, trust_level from packets
-          where from_node_num = k.value ->> 'from' order by id desc limit ${sql.raw(String(LOOK_BACK))}) p
-          where p.source_id = s.id and p.gateway is k.value ->> 'gateway' and p.trust_level = 'signed')`,
-    )
-    .prepare(),
+  signedWays: prepareWays(db, SIGNED_LATELY),
+  packedWays: prepareWays(db, sql`(${SIGNED_LATELY} or ${SIGNED_IN_PAGE})`),
 }))
 
 /** Whether a packet seems to come from somebody else. Nothing acts upon the content of such a packet. */
@@ -420,7 +428,8 @@ async function readSignedWays(
     const [source, from, gateway]: unknown[] = JSON.parse(way)
     return { way, source, from, gateway }
   })
-  const found = await queries(store).signedWays.all({ ways: JSON.stringify(rows) })
+  const { signedWays, packedWays } = queries(store)
+  const found = await ((await hasPages(store)) ? packedWays : signedWays).all({ ways: JSON.stringify(rows) })
   return new Set(found.map(({ way }) => way))
 }
 
