@@ -23,6 +23,7 @@ import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
 import { ALL_PERMISSIONS } from '../../src/shared/access/resources.ts'
 import { readTrafficHours } from '../support/mesh/traffic-hours.ts'
+import { packetsWithin } from '../../src/db/packet-log.ts'
 import {
   channels,
   forgottenNodes,
@@ -163,14 +164,16 @@ export function meshStoreContract(name: string, open: () => Store): void {
       expect(days).toMatchObject({ resolution: 'day', series: [[expect.any(Number), 101, 101, 101]] })
       const { metrics: known } = await listMetrics(reader(), nodeNum)
       expect(known).toContainEqual({ metric: 'deviceMetrics.batteryLevel', unit: '%' })
+      const logged = async () =>
+        (await open().db.select({ id: packets.id }).from(packetsWithin(0, Number.MAX_SAFE_INTEGER)).all()).length
       const hour = (await readTrafficHours(open(), NOW)).at(-1)
-      expect(hour).toStrictEqual({ t: NOW, messages: 8, packets: await open().db.$count(packets) })
+      expect(hour).toStrictEqual({ t: NOW, messages: 8, packets: await logged() })
       const settings = await readSettings(open())
       const cutoffs = promisedCutoffs(settings, NOW + 8 * DAY_MS)
       const deleted = await deleteOldTraffic(open(), cutoffs, { pause: async () => true })
       expect(deleted).toMatchObject({ hours: 0, traceroutes: 0 })
       expect(deleted.packets).toBeGreaterThan(0)
-      expect(await open().db.$count(packets)).toBe(0)
+      expect(await logged()).toBe(0)
     })
 
     it('deletes what has expired', async () => {

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { getTableColumns, sql } from 'drizzle-orm'
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createIngest } from '../../src/app/mesh/ingest/ingest.ts'
@@ -7,7 +7,8 @@ import { countNodes } from '../../src/app/system/dashboard/dashboard.ts'
 import { enforceRowQuotas } from '../../src/app/upkeep/row-quotas.ts'
 import { deleteExpired } from '../../src/app/upkeep/retention.ts'
 import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
-import { messageHours, messages, nodes, packetHours, packets } from '../../src/db/schema.ts'
+import { packetsWithin } from '../../src/db/packet-log.ts'
+import { messageHours, messages, nodes, packetHours, packetPages, packets } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { DAY_MS, HOUR_MS } from '../../src/shared/time.ts'
@@ -52,14 +53,17 @@ const view: fc.Arbitrary<View> = fc.record({
 /** The counters on each store. `open` returns one with a migrated database, the same one at each call. */
 export function trafficHoursContract(name: string, open: () => Store, runs: number): void {
   const empty = async () => {
-    for (const table of [messages, packets, nodes]) await open().db.delete(table).run()
+    for (const table of [messages, packets, packetPages, nodes]) await open().db.delete(table).run()
     await open().db.delete(packetHours).run()
   }
 
   /** Counted from all rows. */
   const countRows = async (now: number, seen: View) => {
     const said = await open().db.select().from(messages).all()
-    const logged = await open().db.select().from(packets).all()
+    const logged = await open()
+      .db.select(getTableColumns(packets))
+      .from(packetsWithin(0, Number.MAX_SAFE_INTEGER))
+      .all()
     const known = await open().db.select().from(nodes).all()
     const readable = said.filter(
       ({ channel: on, fromNodeNum, toNodeNum }) =>

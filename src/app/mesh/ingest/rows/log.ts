@@ -120,7 +120,7 @@ const queries = prepareOnce((db) => ({
   hours: db
     .insert(packetHours)
     .select(
-      sql`select h, min(id) from (select id, h, lag(h) over (order by id) as before from (
+      sql`select h, iif(exists (select 1 from packet_hours x where x.t = h), max(id), min(id)) from (select id, h, lag(h) over (order by id) as before from (
           select g.first_id + e.key as id, ${raw(hourOf('(e.value ->> 1)'))} as h
           from packet_pages g cross join jsonb_each(g.body) e
           where g.first_id in (select first_id from packet_pages order by first_id desc limit 2)
