@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { packetFromId } from '../../db/packet-log.ts'
-import { messages, nodes, retentionPlans, RETAINED_TABLES, sweeps } from '../../db/schema.ts'
+import { messages, nodes, packetPages, retentionPlans, RETAINED_TABLES, sweeps } from '../../db/schema.ts'
 import { prepareOnce, readTogether, type Statement, type Store } from '../../db/store.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
@@ -69,6 +69,14 @@ const queries = prepareOnce((db) => ({
   packet: db
     .select({ t: sql<number>`t`.as('t') })
     .from(sql`(${packetFromId(0)})`)
+    .prepare(),
+  // Pages have no rows of single nodes.
+  pages: db
+    .select({
+      packets: sql<number>`coalesce(sum(packets), 0)`.as('packets'),
+      from: sql<number | null>`min(t_first)`.as('from'),
+    })
+    .from(packetPages)
     .prepare(),
   message: db
     .select({ t: sql<number | null>`min(${messages.timestamp})` })
@@ -181,6 +189,7 @@ export async function planRetention(
   )
   const space = await store.space()
   const limitBytes = nextLimit(before, space?.limitBytes ?? USUAL_LIMIT_BYTES, now)
+  const packed = await readPages(store, now)
   const rows = RETAINED_TABLES.map((table): Plan => {
     const begun = beginnings.get(table) ?? 0
     const owners = known.map((node) => ({
@@ -189,10 +198,19 @@ export async function planRetention(
       isKnown: node.isSure === 1 || node.days >= longest * KNOWN_SHARE,
     }))
     const total = owners.reduce((sum, owner) => sum + owner.rows, 0)
-    return { table, rows: total, rowsPerDay: rowsPerDay(owners), limitBytes, plannedAt: now }
+    const more = table === 'packets' ? packed : { rows: 0, rowsPerDay: 0 }
+    const perDay = rowsPerDay(owners) + more.rowsPerDay
+    return { table, rows: total + more.rows, rowsPerDay: perDay, limitBytes, plannedAt: now }
   })
   const [first, ...others] = rows.map((row) => storePlan(store, row))
   if (first !== undefined) await store.atomic([first, ...others])
+}
+
+async function readPages(store: Store, now: number): Promise<Pick<Plan, 'rows' | 'rowsPerDay'>> {
+  const pages = await queries(store).pages.get()
+  const rows = pages?.packets ?? 0
+  const spanMs = Math.max(LEAST_SPAN_MS, now - (pages?.from ?? now))
+  return { rows, rowsPerDay: Math.ceil((rows * DAY_MS) / spanMs) }
 }
 
 type NodeRow = { readonly id: number; readonly firstHeard: number; readonly days: number; readonly isSure: number } & {

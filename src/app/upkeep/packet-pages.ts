@@ -15,7 +15,11 @@ const queries = prepareOnce((db) => ({
     .orderBy(packetPages.firstId)
     .limit(1)
     .prepare(),
-  old: db
+  total: db
+    .select({ packets: sql<number>`coalesce(sum(packets), 0)` })
+    .from(packetPages)
+    .prepare(),
+  oldPages: db
     .delete(packetPages)
     .where(
       sql`first_id in (select first_id from (select first_id, t_last from packet_pages
@@ -42,6 +46,23 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
+ * Deletes the oldest pages beyond this many packets in pages, in slices as `deleteOldPages`. Pages know no share of a
+ * sender: its packets would have to be cut out of pages of many others.
+ */
+export async function trimPages(store: Store, most: number, pause: Pause): Promise<number> {
+  const prepared = queries(store)
+  const total = (await prepared.total.get())?.packets ?? 0
+  let packets = 0
+  while (total - packets > most) {
+    const deleted = await store.lazily(() => prepared.oldPages.all({ cutoff: Number.MAX_SAFE_INTEGER }))
+    if (deleted.length === 0) break
+    packets += deleted.reduce((sum, page) => sum + page.packets, 0)
+    if (!(await pause())) break
+  }
+  return packets
+}
+
+/**
  * Deletes pages of the packet log whose latest packet is older than `cutoff`, in slices; awaits `pause` after each, which
  * returns whether to continue. Returns the number of packets.
  */
@@ -50,7 +71,7 @@ export async function deleteOldPages(store: Store, cutoff: number, pause: Pause)
   for (let packets = 0; ;) {
     const oldest = await prepared.oldest.get()
     if (oldest === undefined || oldest.t >= cutoff || oldest.lastId < oldest.firstId) return packets
-    const deleted = await store.lazily(() => prepared.old.all({ cutoff }))
+    const deleted = await store.lazily(() => prepared.oldPages.all({ cutoff }))
     packets += deleted.reduce((sum, page) => sum + page.packets, 0)
     if (deleted.length === 0) {
       const { firstId, lastId } = oldest

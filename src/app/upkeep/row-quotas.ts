@@ -17,6 +17,7 @@ import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { BOUND_TABLES, type BoundTable } from '../retention/bounds.ts'
+import { trimPages } from './packet-pages.ts'
 import { capTo, tally } from '../base/fair-cap.ts'
 import { type Part, prepareThinning, thinOut } from './thinning.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
@@ -183,9 +184,11 @@ export async function enforceRowQuotas(
   const run = { store, pause: watched, share, now }
   for (const [table, prepared] of queries(store).tables) {
     const bound = most[table]
+    const trimmed = table === 'packets' && goesOn && bound !== undefined ? await trimPages(store, bound, watched) : 0
+    if (trimmed > 0) deleted[table] = trimmed
     const shares = goesOn && bound !== undefined ? await measure(run, prepared, bound) : null
     if (shares === null) continue
-    deleted[table] = await trim(run, prepared, shares)
+    deleted[table] = trimmed + (await trim(run, prepared, shares))
   }
   return deleted
 }

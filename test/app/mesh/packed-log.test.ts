@@ -1,0 +1,207 @@
+import * as fc from 'fast-check'
+import { sql } from 'drizzle-orm'
+import { afterAll, expect, test } from 'vitest'
+import { type View, WHOLE_VIEW } from '../../../src/app/accounts/access/visible.ts'
+import { readHeard as readPast } from '../../../src/app/alerts/past/history.ts'
+import { hops } from '../../../src/app/mesh/findings/rules/hops.ts'
+import { summariseHearings } from '../../../src/app/mesh/history/hearings.ts'
+import { recallPackets, readRecentPackets, readRepeated } from '../../../src/app/mesh/ingest/duplicates/seen-packets.ts'
+import { type PacketRow, writeLog } from '../../../src/app/mesh/ingest/rows/log.ts'
+import { readHeard } from '../../../src/app/mesh/playback/heard.ts'
+import { listSources } from '../../../src/app/mesh/radios/sources.ts'
+import { surveyPackets } from '../../../src/app/mesh/survey/survey.ts'
+import { lastPacketBy } from '../../../src/app/mesh/topology/last-packet.ts'
+import { listLinks } from '../../../src/app/mesh/topology/links.ts'
+import { listPackets, type PacketFilters } from '../../../src/app/mesh/topology/packets.ts'
+import { deleteOldTraffic } from '../../../src/app/upkeep/traffic-retention.ts'
+import { coverage, heardLinks, nodeDays, nodeReceivers, nodes, sources } from '../../../src/db/schema.ts'
+import type { Store } from '../../../src/db/store.ts'
+import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
+import { ALL_PERMISSIONS } from '../../../src/shared/access/resources.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/shared/time.ts'
+import { openMemoryStore } from '../../support/memory-store.ts'
+import { readTrafficHours } from '../../support/mesh/traffic-hours.ts'
+
+const BEGIN = Date.UTC(2026, 0, 15, 12)
+const NODES = [7, 8, 9, 0xffff_fff0, 0x8000_0001] as const
+const LOCAL = 0xa0cb0001
+const PORTS = [null, 1, 3, 67, 71] as const
+
+const open = openMemoryStore
+type Opened = ReturnType<typeof open>
+const opened: Opened[] = []
+afterAll(() => opened.forEach((store) => store.close()))
+
+async function fresh(packs: boolean): Promise<Store> {
+  const store = open()
+  opened.push(store)
+  await store.db.insert(sources).values([
+    { id: 1, kind: 'tcp', name: 'radio', localNodeNum: LOCAL, createdAt: BEGIN },
+    { id: 2, kind: 'mqtt', name: 'broker', createdAt: BEGIN },
+  ])
+  await store.db.insert(nodes).values(NODES.map((nodeNum) => ({ nodeNum, firstHeard: BEGIN, lastHeard: BEGIN })))
+  return { ...store, packs }
+}
+
+const someNode = fc.constantFrom(...NODES)
+const somePacket = fc.record({
+  source: fc.constantFrom('radio', 'broker'),
+  after: fc.oneof({ weight: 30, arbitrary: fc.nat(2 * MINUTE_MS) }, fc.integer({ min: -HOUR_MS, max: 7 * HOUR_MS })),
+  /** Few ids, so that some packets are in the log already. */
+  packetId: fc.oneof({ weight: 9, arbitrary: fc.nat(2 ** 32 - 1) }, fc.nat(20)),
+  fromNodeNum: someNode,
+  toNodeNum: fc.oneof({ weight: 4, arbitrary: fc.constant(BROADCAST) }, someNode),
+  gateway: fc.option(someNode, { freq: 2 }),
+  channel: fc.nat(3),
+  port: fc.constantFrom(...PORTS),
+  rxSnr: fc.option(fc.integer({ min: -80, max: 80 }).map((n) => n / 4)),
+  rxRssi: fc.option(fc.integer({ min: -120, max: -1 })),
+  hopsAway: fc.option(fc.nat(3)),
+  hopLimit: fc.nat(7),
+  viaMqtt: fc.boolean(),
+  pkiEncrypted: fc.nat(9).map((n) => n === 0),
+  replayed: fc.nat(9).map((n) => n === 0),
+  trustLevel: fc.constantFrom('plain', 'plain', 'plain', 'signed', 'spoofed', 'own'),
+  words: fc.string({ unit: 'grapheme', maxLength: 12 }),
+})
+type Some = typeof somePacket extends fc.Arbitrary<infer T> ? T : never
+
+function payloadOf({ port, words, packetId }: Some): string {
+  const place = { latitude: 47 + (packetId % 50) / 1000, longitude: 8, precisionBits: 13, time: null, altitude: null }
+  if (port === null) return JSON.stringify({ kind: 'encrypted', bytes: words })
+  if (port === 3) return JSON.stringify({ kind: 'position', fix: place })
+  return JSON.stringify({ kind: 'text', text: words, n: [1.5, null, { deep: true }], origin: 'message' })
+}
+
+/** The same packets as rows, in pages, and as both by turns. */
+async function fill(deliveries: readonly (readonly Some[])[]) {
+  const [rows, pages, both] = [await fresh(false), await fresh(true), await fresh(true)]
+  let now = BEGIN
+  for (const [index, delivery] of deliveries.entries()) {
+    const log = delivery.map((each): PacketRow => {
+      now += each.after
+      const { words: _words, after: _after, ...row } = each
+      return { ...row, t: now, payload: payloadOf(each), isReadable: each.port !== null }
+    })
+    for (const store of [rows, pages, { ...both, packs: index % 7 > 2 }]) {
+      const [first, ...others] = writeLog(store, log)
+      if (first !== undefined) await store.atomic([first, ...others])
+    }
+  }
+  return { rows, others: [pages, both], now }
+}
+
+const read = (store: Store, view: View = WHOLE_VIEW) => ({
+  store,
+  viewer: { permissions: ALL_PERMISSIONS, view },
+})
+
+async function listAll(store: Store, view: View, filters: Partial<PacketFilters>): Promise<unknown[]> {
+  const all: unknown[] = []
+  for (let { before } = filters, page = 0; page < 200; page++) {
+    const answer = JSON.parse(await listPackets(read(store, view), { limit: 150, ...filters, before }))
+    all.push(...answer.packets)
+    if (answer.nextBefore === null) return all
+    before = answer.nextBefore
+  }
+  throw new Error('a list without an end')
+}
+
+const goesOn = async () => true
+
+async function everything(store: Store, now: number, hidden: readonly number[], filters: Partial<PacketFilters>[]) {
+  const view = { ...WHOLE_VIEW, hidden: new Set(hidden) }
+  const looking = { store, now, links: [], heard: NODES, pause: goesOn }
+  const lists = []
+  for (const filter of filters) lists.push(await listAll(store, view, filter))
+  await summariseHearings(store, goesOn)
+  await surveyPackets(store, goesOn)
+  const recalled = recallPackets(store)
+  return {
+    lists,
+    log: await store.db.all(sql`select * from logged order by id`),
+    links: await listLinks(read(store, view), { since: now - DAY_MS, until: now }),
+    heard: await readHeard(read(store, view), { from: BEGIN, to: now, after: 0 }),
+    past: await readPast(store, now - DAY_MS, 'radios'),
+    hours: await readTrafficHours(store, now, view),
+    sources: await listSources(store, { withTokens: false }),
+    places: await Promise.all(
+      [0, 1, 2, 3].map((part) => lastPacketBy({ store, now: BEGIN + ((now - BEGIN) * part) / 3 })),
+    ),
+    hops: await hops.look(looking),
+    recent: await readRecentPackets(store, now - 6 * HOUR_MS, null),
+    repeated:
+      (
+        await readRepeated(
+          store,
+          [7, 8, 9].map((from) => ({ from, id: 3, at: now })),
+        )
+      ).length > 0,
+    recalled: await Promise.all([1, 2, 3, 4].map((id) => recalled({ from: 7, id }))),
+    derived: [
+      await store.db.select().from(nodeDays).orderBy(nodeDays.nodeNum, nodeDays.day).all(),
+      await store.db.select().from(nodeReceivers).all(),
+      await store.db.select().from(coverage).orderBy(coverage.id).all(),
+      await store.db.select().from(heardLinks).all(),
+      await store.db.all(sql`select * from packet_hours order by t`),
+    ],
+  }
+}
+
+const someFilter = fc.record(
+  {
+    from: someNode,
+    to: fc.oneof(fc.constant(BROADCAST), someNode),
+    port: fc.constantFrom(1, 3, 67, 5),
+    since: fc.nat(3 * DAY_MS).map((ms) => BEGIN + ms),
+    until: fc.nat(3 * DAY_MS).map((ms) => BEGIN + ms),
+    before: fc.nat(500),
+    after: fc.nat(500),
+  },
+  { requiredKeys: [] },
+)
+
+test('rows, pages and both by turns: each list, filter and summary is the same', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(somePacket, { minLength: 1, maxLength: 60, size: 'max' }), {
+        minLength: 1,
+        maxLength: 16,
+        size: 'max',
+      }),
+      fc.array(someFilter, { minLength: 4, maxLength: 4 }),
+      fc.subarray([...NODES], { maxLength: 2 }),
+      async (deliveries, filters, hidden) => {
+        const { rows, others, now } = await fill(deliveries)
+        const expected = await everything(rows, now, hidden, filters)
+        for (const store of others) expect(await everything(store, now, hidden, filters)).toStrictEqual(expected)
+      },
+    ),
+    { numRuns: 3, endOnFailure: true },
+  )
+})
+
+test('no id is used again after all pages expired, and rows go on after pages', async () => {
+  const store = await fresh(true)
+  const row = { source: 'radio', fromNodeNum: 7, toNodeNum: BROADCAST, gateway: null, channel: 0, port: 1, rxSnr: 1.5 }
+  const more = { rxRssi: null, hopsAway: 0, hopLimit: 3, viaMqtt: false, pkiEncrypted: false, replayed: false }
+  const said = { trustLevel: 'plain', payload: '{"kind":"text"}', isReadable: true } as const
+  const log = async (packs: boolean, at: number) => {
+    const [first, ...others] = writeLog({ ...store, packs }, [{ ...row, ...more, ...said, packetId: at, t: at }])
+    if (first !== undefined) await store.atomic([first, ...others])
+  }
+  const ids = () => store.db.all<{ id: number }>(sql`select id from logged order by id`)
+  const expire = (packets: number) =>
+    deleteOldTraffic(store, { telemetry_hourly: 0, messages: 0, packets }, { pause: goesOn })
+  await log(true, BEGIN)
+  await log(true, BEGIN + 1)
+  expect((await expire(BEGIN + 2)).packets).toBe(2)
+  expect(await ids()).toEqual([])
+  await log(true, BEGIN + 2)
+  await log(true, BEGIN + 2 * HOUR_MS)
+  await log(false, BEGIN + 2 * HOUR_MS + 1)
+  await log(true, BEGIN + 2 * HOUR_MS + 2)
+  expect((await ids()).map(({ id }) => id)).toEqual([3, 4, 5, 6])
+  expect((await expire(BEGIN + HOUR_MS)).packets).toBe(1)
+  expect((await ids()).map(({ id }) => id)).toEqual([4, 5, 6])
+})
