@@ -1,0 +1,234 @@
+import { and, eq, gte, lte, sql, type SQL } from 'drizzle-orm'
+import {
+  DAILY_RUNS,
+  entriesOf,
+  HOURLY_RUNS,
+  isSummarised,
+  measurementOf,
+  pathOf,
+  type RunForm,
+  RUNS,
+  summarisedUntil,
+  summaryOf,
+  timeOf,
+  WHOLE_RUN,
+} from '../../../db/runs.ts'
+import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../../db/schema.ts'
+import { type Db, prepareOnce } from '../../../db/store.ts'
+import { MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
+import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
+import { ofVisibleNodes, onVisibleChannel } from '../../accounts/access/visible.ts'
+
+const value = sql.placeholder
+
+const isInRange = (t: typeof telemetry | typeof telemetryHourly | typeof telemetryDaily) =>
+  and(eq(t.nodeId, value('nodeId')), eq(t.metric, value('metric')), gte(t.t, value('from')), lte(t.t, value('to')))
+
+const MIXED = sql.raw(`(${UNKNOWN_CHANNEL}, ${MIXED_WITH_DIRECT})`)
+
+const asked = { node: sql`${value('nodeId')}`, metric: sql`${value('metric')}` }
+const range = { ...asked, from: sql`${value('from')}`, to: sql`${value('to')}` }
+const visible = (channel: SQL) => onVisibleChannel(channel)
+
+const MEASUREMENT = measurementOf()
+const SUMMARY = summaryOf()
+const OF_MEASUREMENTS = sql`count(*) as n, min(x.v) as min, max(x.v) as max, sum(x.v) as sum`
+const OF_PACKED = sql`count(*) as n, min(${MEASUREMENT.v}) as min, max(${MEASUREMENT.v}) as max, sum(${MEASUREMENT.v}) as sum`
+const OF_HOURS = sql`sum(x.n) as n, min(x.min) as min, max(x.max) as max, sum(x.sum) as sum`
+const OF_PACKED_HOURS = sql`sum(${SUMMARY.n}) as n, min(${SUMMARY.min}) as min, max(${SUMMARY.max}) as max,
+  sum(${SUMMARY.sum}) as sum`
+
+/** Packed rows, as a select of the range. */
+const packedRaw = (isSeen: SQL) => {
+  const { from, where } = entriesOf(RUNS, range)
+  return sql`select ${timeOf(RUNS)}, ${MEASUREMENT.v} from ${from} where ${where} and ${isSeen}`
+}
+
+const packedSums = (form: RunForm, isSeen: SQL) => {
+  const { from, where } = entriesOf(form, range)
+  const { n, min, max, sum } = SUMMARY
+  return sql`select ${timeOf(form)}, ${n}, ${min}, ${max}, ${sum} from ${from} where ${where} and ${isSeen}`
+}
+
+// Days that no pass has reached are put together from their hours.
+const packedDaysBegun = (isSeen: SQL) => {
+  const { from, where } = entriesOf(HOURLY_RUNS, { ...range, to: sql`${value('to')} + ${sql.raw(String(DAY_MS))}` })
+  return sql`select r.t, ${OF_PACKED_HOURS} from ${from} where ${where} and r.t <= ${value('to')}
+    and r.t >= ${summarisedUntil('days')} and not ${isSummarised('days')} and ${isSeen} group by r.t`
+}
+
+/** Summaries of several channels, `d`, from those of the rows that they were made from which the view includes. */
+const packedMixed = (form: RunForm, below: RunForm, sums: SQL, channel: SQL) => {
+  const path = pathOf(sql`${value('metric')}`)
+  const of = summaryOf('de').channel
+  const t = sql`d.t + de.key * ${sql.raw(String(form.stepMs))}`
+  return sql`select ${t} as t, ${sums} from ${sql.raw(form.table)} d cross join json_each(d.body, ${path}) de
+    cross join ${sql.raw(below.table)} r on r.node_id = d.node_id and r.t = ${t}
+    cross join json_each(r.body, ${path}) e where d.node_id = ${value('nodeId')} and ${visible(sql`${channel}`)}
+    and d.t > ${value('from')} - ${sql.raw(String(form.rowMs))} and d.t <= ${value('to')}
+    and ${t} >= ${value('from')} and ${t} <= ${value('to')} and ${of} in ${MIXED} and not ${visible(sql`${of}`)}
+    group by 1`
+}
+
+const sumsFrom = (db: Db, selects: readonly SQL[]) =>
+  db
+    .select({
+      t: sql<number>`s.t`,
+      n: sql<number>`s.n`,
+      min: sql<number>`s.min`,
+      max: sql<number>`s.max`,
+      sum: sql<number>`s.sum`,
+    })
+    .from(sql`(${sql.join([...selects], sql` union all `)}) s`)
+    .prepare()
+
+/** A summary of several channels is recalculated from those of its rows that the view includes. */
+const seenSums = (db: Db, { table, below, spanMs, sums }: Summaries, packed: readonly SQL[]) =>
+  sumsFrom(db, [
+    sql`select t, n, min, max, sum from ${table} where ${isInRange(table)} and ${onVisibleChannel(table.channel)}`,
+    sql`select d.t, ${sums} from ${table} d cross join ${below} x on x.node_id = d.node_id
+        and x.metric = d.metric and x.t >= d.t and x.t < d.t + ${sql.raw(String(spanMs))}
+        and ${onVisibleChannel(sql`x.channel`)}
+      where d.node_id = ${value('nodeId')} and d.metric = ${value('metric')} and d.t >= ${value('from')}
+        and d.t <= ${value('to')} and d.channel in ${MIXED} and not ${onVisibleChannel(sql`d.channel`)} group by d.t`,
+    ...packed,
+  ])
+
+type Summaries = {
+  readonly table: typeof telemetryHourly | typeof telemetryDaily
+  readonly below: typeof telemetry | typeof telemetryHourly
+  readonly spanMs: number
+  /** n, min, max and sum of the rows `x`. */
+  readonly sums: SQL
+}
+
+/** Hours without a summary; packed ones are those that the pass has not reached, and those noted since. */
+const readFresh = (db: Db, isSeen = sql`true`, isPackedSeen = sql`true`) => {
+  const packed = (from: SQL, which: SQL) => sql`select r.t, ${OF_PACKED} from ${from}
+    cross join json_each(r.body, ${pathOf(asked.metric)}) e where ${which} and ${isPackedSeen} group by r.t`
+  const inRange = (of: string) =>
+    sql`${sql.raw(of)}.node_id = ${value('nodeId')} and ${sql.raw(of)}.t >= ${value('from')} and ${sql.raw(of)}.t <= ${value('to')}`
+  return sumsFrom(db, [
+    sql`select d.t, ${OF_MEASUREMENTS} from telemetry_dirty d cross join telemetry x where d.node_id = ${value('nodeId')}
+      and d.metric = ${value('metric')} and d.t >= ${value('from')} and d.t <= ${value('to')} and x.node_id = d.node_id
+      and x.metric = d.metric and x.t >= d.t and x.t < d.t + ${sql.raw(String(HOUR_MS))} and ${isSeen} group by d.t`,
+    packed(
+      sql`telemetry_runs r`,
+      sql`${inRange('r')} and r.t >= ${summarisedUntil('hours')} and not ${isSummarised('hours')}`,
+    ),
+    packed(
+      sql`telemetry_dirty d cross join telemetry_runs r`,
+      sql`${inRange('d')} and d.metric = ${sql.raw(String(WHOLE_RUN))} and r.node_id = d.node_id and r.t = d.t
+        and ${isSummarised('hours')}`,
+    ),
+  ])
+}
+
+const readRaw = (db: Db, isSeen?: SQL, isPackedSeen = sql`true`) =>
+  db
+    .select({ t: sql<number>`x.t`, v: sql<number>`x.v` })
+    .from(
+      sql`(select t, v from telemetry where ${and(isInRange(telemetry), isSeen)} union all ${packedRaw(isPackedSeen)}) x`,
+    )
+    .prepare()
+
+const readRollUp = (db: Db, table: typeof telemetryHourly | typeof telemetryDaily, packed: readonly SQL[]) =>
+  sumsFrom(db, [sql`select t, n, min, max, sum from ${table} where ${isInRange(table)}`, ...packed])
+
+/** Whether the metric is in one of these packed rows; days, hours of days that are not over, and the latest hours. */
+const isPacked = ({ isSeen, isHourSeen }: { readonly isSeen: SQL; readonly isHourSeen: SQL }) => {
+  const inRows = (from: SQL, which: SQL, isIn: SQL) => sql`select e.key + 0 from ${from} cross join json_each(r.body) e
+    where ${which} and exists (select 1 from json_each(e.value) x where ${isIn})`
+  const inForm = (form: RunForm, since: SQL, isIn: SQL) =>
+    inRows(sql`${sql.raw(form.table)} r`, sql`r.node_id = ${value('nodeId')} and r.t >= ${since}`, isIn)
+  return sql`metrics.id in (${sql.join(
+    [
+      inForm(DAILY_RUNS, sql`0`, isSeen),
+      inForm(HOURLY_RUNS, summarisedUntil('days'), isSeen),
+      inForm(RUNS, summarisedUntil('hours'), isHourSeen),
+      inRows(
+        sql`telemetry_dirty d cross join telemetry_runs r`,
+        sql`d.node_id = ${value('nodeId')} and d.metric = ${sql.raw(String(WHOLE_RUN))} and r.node_id = d.node_id
+          and r.t = d.t`,
+        isHourSeen,
+      ),
+    ],
+    sql` union all `,
+  )})`
+}
+
+const ANY = sql`true`
+/** The queries of charts and of the lists of metrics, which read plain and packed rows. */
+export const queries = prepareOnce((db) => ({
+  metric: db
+    .select({ id: metrics.id })
+    .from(metrics)
+    .where(eq(metrics.name, value('name')))
+    .prepare(),
+  all: db.select({ metric: metrics.name }).from(metrics).orderBy(metrics.name).prepare(),
+  // One look-up by the start of the primary key for each metric, regardless of the number of rows.
+  ofNode: db
+    .select({ metric: metrics.name })
+    .from(metrics)
+    .where(
+      sql`exists (select 1 from telemetry x where x.node_id = ${value('nodeId')} and x.metric = metrics.id)
+        or exists (select 1 from telemetry_daily x where x.node_id = ${value('nodeId')} and x.metric = metrics.id)
+        or ${isPacked({ isSeen: ANY, isHourSeen: ANY })}`,
+    )
+    .orderBy(metrics.name)
+    .prepare(),
+  raw: readRaw(db),
+  hour: readRollUp(db, telemetryHourly, [packedSums(HOURLY_RUNS, ANY)]),
+  day: readRollUp(db, telemetryDaily, [packedSums(DAILY_RUNS, ANY), packedDaysBegun(ANY)]),
+  // Summarises hours that have no summary yet.
+  fresh: readFresh(db),
+}))
+
+const inSeenHour = visible(sql`${measurementOf('x').channel}`)
+const inSeenSummary = visible(sql`${summaryOf('x').channel}`)
+const isSeenHour = visible(sql`${MEASUREMENT.channel}`)
+const isSeenSummary = visible(sql`${SUMMARY.channel}`)
+
+/** The same for views without all channels. */
+export const seenQueries = prepareOnce((db) => ({
+  ofNode: db
+    .select({ metric: metrics.name })
+    .from(metrics)
+    .where(
+      sql`exists (select 1 from telemetry x where x.node_id = ${value('nodeId')} and x.metric = metrics.id
+          and ${onVisibleChannel(sql`x.channel`)})
+        or exists (select 1 from telemetry_daily x where x.node_id = ${value('nodeId')} and x.metric = metrics.id
+          and ${onVisibleChannel(sql`x.channel`)})
+        or ${isPacked({ isSeen: inSeenSummary, isHourSeen: inSeenHour })}`,
+    )
+    .orderBy(metrics.name)
+    .prepare(),
+  // Reads the daily rows. For a metric on none of the channels, it reads all of them.
+  all: db
+    .select({ metric: metrics.name })
+    .from(metrics)
+    .where(
+      sql`exists (select 1 from nodes n cross join telemetry_daily x on x.node_id = n.id and x.metric = metrics.id
+        where ${onVisibleChannel(sql`x.channel`)} and ${ofVisibleNodes(sql`n.node_num`)})
+        or metrics.id in (${packedOfAll(sql`telemetry_daily_runs r on r.node_id = n.id`)}
+          union ${packedOfAll(sql`telemetry_hourly_runs r on r.node_id = n.id and r.t >= ${summarisedUntil('days')}`)})`,
+    )
+    .orderBy(metrics.name)
+    .prepare(),
+  raw: readRaw(db, onVisibleChannel(telemetry.channel), isSeenHour),
+  hour: seenSums(db, { table: telemetryHourly, below: telemetry, spanMs: HOUR_MS, sums: OF_MEASUREMENTS }, [
+    packedSums(HOURLY_RUNS, isSeenSummary),
+    packedMixed(HOURLY_RUNS, RUNS, OF_PACKED, sql`${MEASUREMENT.channel}`),
+  ]),
+  day: seenSums(db, { table: telemetryDaily, below: telemetryHourly, spanMs: DAY_MS, sums: OF_HOURS }, [
+    packedSums(DAILY_RUNS, isSeenSummary),
+    packedMixed(DAILY_RUNS, HOURLY_RUNS, OF_PACKED_HOURS, sql`${SUMMARY.channel}`),
+    packedDaysBegun(isSeenSummary),
+  ]),
+  fresh: readFresh(db, onVisibleChannel(sql`x.channel`), isSeenHour),
+}))
+
+function packedOfAll(rows: SQL): SQL {
+  return sql`select e.key + 0 from nodes n cross join ${rows} cross join json_each(r.body) e
+    where ${ofVisibleNodes(sql`n.node_num`)} and exists (select 1 from json_each(e.value) x where ${inSeenSummary})`
+}
