@@ -1,5 +1,5 @@
 import { sql, type SQL } from 'drizzle-orm'
-import { namesOf } from '../shared/names.ts'
+import { isNameOf, namesOf } from '../shared/names.ts'
 import { DAY_MS, HOUR_MS } from '../shared/time.ts'
 
 // Measurements in packed rows. A body is an object by metric id; each metric has its entries by the time since the
@@ -21,6 +21,11 @@ export const PLAIN_ROW_BYTES = { telemetry: 32, telemetry_hourly: 70, telemetry_
 
 /** The packed rows beside a table, which count with its rows. */
 export const RUNS_OF = { telemetry: RUNS, telemetry_hourly: HOURLY_RUNS, telemetry_daily: DAILY_RUNS } as const
+
+/** The names in `row_counts` of the rows of a table. */
+export function countedAs(table: string): readonly string[] {
+  return isNameOf(RUNS_OF, table) ? [table, RUNS_OF[table].table] : [table]
+}
 
 /** The metric that stands for all of a packed hour in `telemetry_dirty`. */
 export const WHOLE_RUN = 0

@@ -5,8 +5,11 @@ import {
   positions,
   telemetry,
   telemetryDaily,
+  telemetryDailyRuns,
   telemetryDirty,
   telemetryHourly,
+  telemetryHourlyRuns,
+  telemetryRuns,
 } from '../../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../../base/pacing/slice-share.ts'
@@ -20,8 +23,11 @@ const SLICE_ROWS = 1000
 const HISTORIES = [
   [telemetryDirty, 'metric, t'],
   [telemetry, 'metric, t'],
+  [telemetryRuns, 't'],
   [telemetryHourly, 'metric, t'],
+  [telemetryHourlyRuns, 't'],
   [telemetryDaily, 'metric, t'],
+  [telemetryDailyRuns, 't'],
   [positions, 't'],
 ] as const
 
