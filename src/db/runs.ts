@@ -45,7 +45,8 @@ export function entriesOf({ table, rowMs, stepMs }: RunForm, { node, metric, fro
   const t = timeOf({ stepMs })
   return {
     from: sql`${raw(table)} r cross join json_each(r.body, ${pathOf(metric)}) e`,
-    where: sql`r.node_id = ${node} and r.t > ${from} - ${raw(String(rowMs))} and r.t <= ${to} and ${t} >= ${from}
+    // A restored backup may have JSON of another form.
+    where: sql`e.type = 'array' and r.node_id = ${node} and r.t > ${from} - ${raw(String(rowMs))} and r.t <= ${to} and ${t} >= ${from}
       and ${t} <= ${to}`,
   }
 }

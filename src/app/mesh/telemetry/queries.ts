@@ -17,6 +17,7 @@ import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../../db
 import { type Db, prepareOnce } from '../../../db/store.ts'
 import { MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
+import { oneChannel } from './one-channel.ts'
 import { ofVisibleNodes, onVisibleChannel } from '../../accounts/access/visible.ts'
 
 const value = sql.placeholder
@@ -64,7 +65,7 @@ const packedMixed = (form: RunForm, below: RunForm, sums: SQL, channel: SQL) => 
   const t = sql`d.t + de.key * ${sql.raw(String(form.stepMs))}`
   return sql`select ${t} as t, ${sums} from ${sql.raw(form.table)} d cross join json_each(d.body, ${path}) de
     cross join ${sql.raw(below.table)} r on r.node_id = d.node_id and r.t = ${t}
-    cross join json_each(r.body, ${path}) e where d.node_id = ${value('nodeId')} and ${visible(sql`${channel}`)}
+    cross join json_each(r.body, ${path}) e where de.type = 'array' and e.type = 'array' and d.node_id = ${value('nodeId')} and ${visible(sql`${channel}`)}
     and d.t > ${value('from')} - ${sql.raw(String(form.rowMs))} and d.t <= ${value('to')}
     and ${t} >= ${value('from')} and ${t} <= ${value('to')} and ${of} in ${MIXED} and not ${visible(sql`${of}`)}
     group by 1`
@@ -105,7 +106,7 @@ type Summaries = {
 /** Hours without a summary; packed ones are those that the pass has not reached, and those noted since. */
 const readFresh = (db: Db, isSeen = sql`true`, isPackedSeen = sql`true`) => {
   const packed = (from: SQL, which: SQL) => sql`select r.t, ${OF_PACKED} from ${from}
-    cross join json_each(r.body, ${pathOf(asked.metric)}) e where ${which} and ${isPackedSeen} group by r.t`
+    cross join json_each(r.body, ${pathOf(asked.metric)}) e where e.type = 'array' and ${which} and ${isPackedSeen} group by r.t`
   const inRange = (of: string) =>
     sql`${sql.raw(of)}.node_id = ${value('nodeId')} and ${sql.raw(of)}.t >= ${value('from')} and ${sql.raw(of)}.t <= ${value('to')}`
   return sumsFrom(db, [
@@ -135,27 +136,19 @@ const readRaw = (db: Db, isSeen?: SQL, isPackedSeen = sql`true`) =>
 const readRollUp = (db: Db, table: typeof telemetryHourly | typeof telemetryDaily, packed: readonly SQL[]) =>
   sumsFrom(db, [sql`select t, n, min, max, sum from ${table} where ${isInRange(table)}`, ...packed])
 
-/** Whether the metric is in one of these packed rows; days, hours of days that are not over, and the latest hours. */
-const isPacked = ({ isSeen, isHourSeen }: { readonly isSeen: SQL; readonly isHourSeen: SQL }) => {
-  const inRows = (from: SQL, which: SQL, isIn: SQL) => sql`select e.key + 0 from ${from} cross join json_each(r.body) e
-    where ${which} and exists (select 1 from json_each(e.value) x where ${isIn})`
-  const inForm = (form: RunForm, since: SQL, isIn: SQL) =>
-    inRows(sql`${sql.raw(form.table)} r`, sql`r.node_id = ${value('nodeId')} and r.t >= ${since}`, isIn)
-  return sql`metrics.id in (${sql.join(
-    [
-      inForm(DAILY_RUNS, sql`0`, isSeen),
-      inForm(HOURLY_RUNS, summarisedUntil('days'), isSeen),
-      inForm(RUNS, summarisedUntil('hours'), isHourSeen),
-      inRows(
-        sql`telemetry_dirty d cross join telemetry_runs r`,
-        sql`d.node_id = ${value('nodeId')} and d.metric = ${sql.raw(String(WHOLE_RUN))} and r.node_id = d.node_id
-          and r.t = d.t`,
-        isHourSeen,
-      ),
-    ],
-    sql` union all `,
-  )})`
-}
+const inRows = (from: SQL, which: SQL, isIn: SQL) => sql`select e.key + 0 from ${from} cross join json_each(r.body) e
+  where e.type = 'object' and ${which} and exists (select 1 from json_each(e.value) x where x.type = 'array' and ${isIn})`
+
+const inForm = ({ table }: RunForm, since: SQL, isIn = sql`true`) =>
+  inRows(sql`${sql.raw(table)} r`, sql`r.node_id = ${value('nodeId')} and r.t >= ${since}`, isIn)
+
+/** The packed metrics of a node: of days, of hours of days that are not over, and of hours not summarised yet. */
+const PACKED_OF_NODE = sql`${inForm(DAILY_RUNS, sql`0`)} union all ${inForm(HOURLY_RUNS, summarisedUntil('days'))}
+  union all ${inForm(RUNS, summarisedUntil('hours'))} union all ${inRows(
+    sql`telemetry_dirty d cross join telemetry_runs r`,
+    sql`d.node_id = ${value('nodeId')} and d.metric = ${sql.raw(String(WHOLE_RUN))} and r.node_id = d.node_id and r.t = d.t`,
+    sql`true`,
+  )}`
 
 const ANY = sql`true`
 /** The queries of charts and of the lists of metrics, which read plain and packed rows. */
@@ -173,7 +166,7 @@ export const queries = prepareOnce((db) => ({
     .where(
       sql`exists (select 1 from telemetry x where x.node_id = ${value('nodeId')} and x.metric = metrics.id)
         or exists (select 1 from telemetry_daily x where x.node_id = ${value('nodeId')} and x.metric = metrics.id)
-        or ${isPacked({ isSeen: ANY, isHourSeen: ANY })}`,
+        or metrics.id in (${PACKED_OF_NODE})`,
     )
     .orderBy(metrics.name)
     .prepare(),
@@ -199,7 +192,9 @@ export const seenQueries = prepareOnce((db) => ({
           and ${onVisibleChannel(sql`x.channel`)})
         or exists (select 1 from telemetry_daily x where x.node_id = ${value('nodeId')} and x.metric = metrics.id
           and ${onVisibleChannel(sql`x.channel`)})
-        or ${isPacked({ isSeen: inSeenSummary, isHourSeen: inSeenHour })}`,
+        or metrics.id in (${inForm(DAILY_RUNS, sql`0`, inSeenSummary)}
+          union all ${inForm(HOURLY_RUNS, summarisedUntil('days'), inSeenSummary)}
+          union all ${inForm(RUNS, sql`0`, inSeenHour)})`,
     )
     .orderBy(metrics.name)
     .prepare(),
@@ -210,8 +205,14 @@ export const seenQueries = prepareOnce((db) => ({
     .where(
       sql`exists (select 1 from nodes n cross join telemetry_daily x on x.node_id = n.id and x.metric = metrics.id
         where ${onVisibleChannel(sql`x.channel`)} and ${ofVisibleNodes(sql`n.node_num`)})
-        or metrics.id in (${packedOfAll(sql`telemetry_daily_runs r on r.node_id = n.id`)}
-          union ${packedOfAll(sql`telemetry_hourly_runs r on r.node_id = n.id and r.t >= ${summarisedUntil('days')}`)})`,
+        or metrics.id in (${packedOfAll(
+          sql`telemetry_daily_runs r on r.node_id = n.id`,
+          sql`select 1 from json_each(e.value) x where ${inSeenSummary}`,
+        )} union all ${packedOfAll(
+          sql`telemetry_hourly_runs r on r.node_id = n.id and r.t >= ${summarisedUntil('days')}`,
+          sql`select 1 from (select ${oneChannel(sql`${summaryOf('x').channel}`)} as channel from json_each(e.value) x) y
+            where ${visible(sql`y.channel`)}`,
+        )})`,
     )
     .orderBy(metrics.name)
     .prepare(),
@@ -228,7 +229,8 @@ export const seenQueries = prepareOnce((db) => ({
   fresh: readFresh(db, onVisibleChannel(sql`x.channel`), isSeenHour),
 }))
 
-function packedOfAll(rows: SQL): SQL {
+/** The metrics in these packed rows `r` of any node. `isSeen`: the condition on their entries `e`. */
+function packedOfAll(rows: SQL, isSeen: SQL): SQL {
   return sql`select e.key + 0 from nodes n cross join ${rows} cross join json_each(r.body) e
-    where ${ofVisibleNodes(sql`n.node_num`)} and exists (select 1 from json_each(e.value) x where ${inSeenSummary})`
+    where ${ofVisibleNodes(sql`n.node_num`)} and exists (${isSeen})`
 }

@@ -57,9 +57,9 @@ type RollUp = {
 function prepareRollUp(db: Db, { from, to, sums: { n, min, max, sum }, last, channel, only }: RollUp) {
   const target = to === DAILY_RUNS ? telemetryDailyRuns : telemetryHourlyRuns
   const [rowMs, stepMs] = [raw(String(to.rowMs)), raw(String(to.stepMs))]
-  const latest = sql`(select ${last} from json_each(m.value) y order by y.key + 0 desc limit 1)`
+  const latest = sql`(select ${last} from json_each(m.value) y where y.type = 'array' order by y.key + 0 desc limit 1)`
   const entry = sql`(select iif(${n} = 1, json_array(1, ${oneChannel(channel)}, ${latest}),
-    json_array(${n}, ${oneChannel(channel)}, ${latest}, ${min}, ${max}, ${sum})) from json_each(m.value) x)`
+    json_array(${n}, ${oneChannel(channel)}, ${latest}, ${min}, ${max}, ${sum})) from json_each(m.value) x where x.type = 'array')`
   return db
     .insert(target)
     .select(
@@ -68,8 +68,8 @@ function prepareRollUp(db: Db, { from, to, sums: { n, min, max, sum }, last, cha
           select r.node_id as node_id, r.t - r.t % ${rowMs} as begun, m.key as metric, r.t % ${rowMs} / ${stepMs} as step,
             ${entry} as entry
           from ${keys} cross join ${raw(from.table)} r on r.node_id = k.node_id and r.t = k.t
-          cross join json_each(r.body) m where ${only})
-        group by node_id, begun, metric) where true group by node_id, begun ${keepTheFuller(to)}`,
+          cross join json_each(r.body) m where m.type = 'object' and ${only})
+        where entry ->> 0 > 0 group by node_id, begun, metric) where true group by node_id, begun ${keepTheFuller(to)}`,
     )
     .prepare()
 }
@@ -256,10 +256,10 @@ function daysOf(hours: readonly Run[]): Run[] {
   return [...days.values()]
 }
 
-/** The oldest packed hour that is not summarised yet and that no pass has reached; null: none. */
-export async function oldestUnsummarisedRun(store: Store): Promise<number | null> {
+/** The oldest packed hour before `before` that no pass has reached, and perhaps a later one; null: none. */
+export async function oldestUnsummarisedRun(store: Store, before: number): Promise<number | null> {
   const { isUsed, places, hours } = queries(store)
   if ((await isUsed.get())?.isUsed !== 1) return null
   const { t, nodeId } = (await places.all()).find(({ name }) => name === 'hours') ?? { t: 0, nodeId: 0 }
-  return (await hours.next.get({ t, nodeId }))?.t ?? null
+  return t >= before ? null : ((await hours.next.get({ t, nodeId }))?.t ?? null)
 }

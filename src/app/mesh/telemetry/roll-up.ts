@@ -136,10 +136,10 @@ async function rollUpRows(store: Store, pause: () => Promise<boolean>, share: Sh
   }
 }
 
-/** The oldest hour that is not summarised yet; null: none. */
-export async function oldestUnsummarised(store: Store): Promise<number | null> {
+/** The oldest hour that is not summarised yet; null: none, at least before `before`. */
+export async function oldestUnsummarised(store: Store, before: number): Promise<number | null> {
   const rows = (await queries(store).oldest.get())?.t ?? null
-  const runs = await oldestUnsummarisedRun(store)
+  const runs = await oldestUnsummarisedRun(store, before)
   return rows === null || runs === null ? (rows ?? runs) : Math.min(rows, runs)
 }
 
