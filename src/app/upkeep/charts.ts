@@ -1,7 +1,7 @@
 import { type Placeholder, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
-import { RUNS_OF } from '../../db/runs.ts'
-import { nodes, telemetry, telemetryHourly, telemetryHourlyRuns, telemetryRuns } from '../../db/schema.ts'
+import { packedCounts, RUNS_OF } from '../../db/runs.ts'
+import { nodes, rowCounts, telemetry, telemetryHourly, telemetryHourlyRuns, telemetryRuns } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { partOf, type Share } from '../base/pacing/slice-share.ts'
 import { inSlices, type Pause } from '../base/pacing/slices.ts'
@@ -73,7 +73,18 @@ function prepareCharts(db: Db, name: ChartTable) {
           where n.id > ${value('after')} and n.id <= ${value('upTo')}
           and x.t <= ${value('cutoff')} - ${sql.raw(String(RUNS_OF[name].rowMs))} limit ${value('rows')})`,
       )
-      .returning({ t: PACKED[name].t })
+      .returning({ nodeId: PACKED[name].nodeId })
+      .prepare(),
+    // The others are counted when their next day is summarised.
+    count: db
+      .insert(rowCounts)
+      .select(
+        sql`${packedCounts(
+          sql`(select value as id from json_each(${value('nodes')})
+            where not exists (select 1 from ${PACKED[name]} x where x.node_id = value)) k`,
+          sql`k.id`,
+        )} where true on conflict (table_name, owner) do update set n = excluded.n`,
+      )
       .prepare(),
   }
 }
@@ -137,7 +148,12 @@ async function sweepRuns(
     const upTo = (await prepared.nodes.all({ after, most: partOf(SLICE_NODES, share()) })).at(-1)?.id
     if (upTo === undefined) return { rows, goesOn: true }
     const range = { after, upTo, cutoff: pass.cutoff }
-    const remove = (most: number) => store.lazily(() => prepared.oldRuns.all({ ...range, rows: most }))
+    const remove = async (most: number) => {
+      const gone = await store.lazily(() => prepared.oldRuns.all({ ...range, rows: most }))
+      const ids = [...new Set(gone.map(({ nodeId }) => nodeId))]
+      if (ids.length > 0) await prepared.count.run({ nodes: JSON.stringify(ids) })
+      return gone
+    }
     const done = await inSlices(remove, { full: SLICE_RUNS, pause, share })
     rows += done.rows
     if (done.goesOn) after = upTo
