@@ -1,6 +1,8 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { isNameOf, namesOf } from '../shared/names.ts'
 import { DAY_MS, HOUR_MS } from '../shared/time.ts'
+import { rowCounts } from './schema.ts'
+import { type Db, prepareOnce, rememberUnchanged, type Store } from './store.ts'
 
 // Measurements in packed rows. A body is an object by metric id; each metric has its entries by the time since the
 // row's `t`, in units of `stepMs`. An entry is an array: `[value, channel]` in an hour of measurements, and in a row of
@@ -86,13 +88,34 @@ export function summarisedUntil(place: 'hours' | 'days'): SQL {
   return sql`coalesce((select p.t from telemetry_places p where p.name = ${raw(`'${place}'`)}), 0)`
 }
 
-/** Rows for `row_counts` of what is packed of nodes. `keys`: a table; `id`: the node's id there. */
-export function packedCounts(keys: SQL, id: SQL): SQL {
+/** Counts in `row_counts` what is packed of nodes. `keys`: a table; `id`: the node's id there. */
+export function prepareCount(db: Db, keys: SQL, id: SQL) {
   const counts = namesOf(RUNS_OF).map((name) => {
     const table = raw(RUNS_OF[name].table)
     const rows = sql`coalesce(sum(octet_length(x.body)), 0) / ${raw(String(PLAIN_ROW_BYTES[name]))}`
     return sql`select ${raw(`'${RUNS_OF[name].table}'`)}, ${id}, (select ${rows} from ${table} x where x.node_id = ${id})
       from ${keys}`
   })
-  return sql.join(counts, sql` union all `)
+  return db
+    .insert(rowCounts)
+    .select(
+      sql`${sql.join(counts, sql` union all `)} where true on conflict (table_name, owner) do update set n = excluded.n`,
+    )
+    .prepare()
+}
+
+const used = prepareOnce((db) =>
+  db
+    .select({
+      isUsed: sql<number>`exists (select 1 from telemetry_runs) or exists (select 1 from telemetry_hourly_runs)
+        or exists (select 1 from telemetry_daily_runs)`,
+    })
+    .from(sql`(select 1)`)
+    .prepare(),
+)
+const readUsed = rememberUnchanged(1, async (store, _key: 'used') => (await used(store).get())?.isUsed === 1)
+
+/** Whether there are packed rows: a store that does not pack has some only from a backup of one that does. */
+export function hasRuns(store: Store): boolean | Promise<boolean> {
+  return store.packs || readUsed(store, 'used')
 }

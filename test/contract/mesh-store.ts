@@ -62,7 +62,7 @@ const NOW = Date.UTC(2026, 10, 21, 13)
 export function meshStoreContract(name: string, open: () => Store): void {
   const count = (table: SQLiteTable) => open().db.$count(table)
   const countMeasured = async () =>
-    Number((await open().db.get<{ n: number }>(sql.raw(`select count(*) as n from ${MEASUREMENTS}`))).n)
+    (await open().db.get<{ n: number }>(sql.raw(`select count(*) as n from ${MEASUREMENTS}`))).n
   const reader = () => ({
     store: open(),
     config: { SESSION_SECRET: ['a secret of this store, of 32 characters'] },

@@ -1,7 +1,7 @@
 import { type Placeholder, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
-import { packedCounts, RUNS_OF } from '../../db/runs.ts'
-import { nodes, rowCounts, telemetry, telemetryHourly, telemetryHourlyRuns, telemetryRuns } from '../../db/schema.ts'
+import { prepareCount, RUNS_OF } from '../../db/runs.ts'
+import { nodes, telemetry, telemetryHourly, telemetryHourlyRuns, telemetryRuns } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { partOf, type Share } from '../base/pacing/slice-share.ts'
 import { inSlices, type Pause } from '../base/pacing/slices.ts'
@@ -76,16 +76,12 @@ function prepareCharts(db: Db, name: ChartTable) {
       .returning({ nodeId: PACKED[name].nodeId })
       .prepare(),
     // The others are counted when their next day is summarised.
-    count: db
-      .insert(rowCounts)
-      .select(
-        sql`${packedCounts(
-          sql`(select value as id from json_each(${value('nodes')})
-            where not exists (select 1 from ${PACKED[name]} x where x.node_id = value)) k`,
-          sql`k.id`,
-        )} where true on conflict (table_name, owner) do update set n = excluded.n`,
-      )
-      .prepare(),
+    count: prepareCount(
+      db,
+      sql`(select value as id from json_each(${value('nodes')})
+        where not exists (select 1 from ${PACKED[name]} x where x.node_id = value)) k`,
+      sql`k.id`,
+    ),
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Placeholder, sql } from 'drizzle-orm'
-import { packedCounts, PLAIN_ROW_BYTES, RUNS_OF } from '../../db/runs.ts'
-import { rowCounts, telemetryDailyRuns, telemetryHourlyRuns, telemetryRuns } from '../../db/schema.ts'
+import { PLAIN_ROW_BYTES, prepareCount, RUNS_OF } from '../../db/runs.ts'
+import { telemetryDailyRuns, telemetryHourlyRuns, telemetryRuns } from '../../db/schema.ts'
 import { bind, type Db, type Store } from '../../db/store.ts'
 
 const TABLES = {
@@ -34,13 +34,7 @@ export function preparePacked(db: Db, table: keyof typeof RUNS_OF) {
       .delete(rows)
       .where(sql`node_id = ${value('owner')} and t in (select value from json_each(${value('times')}))`)
       .prepare(),
-    count: db
-      .insert(rowCounts)
-      .select(
-        sql`${packedCounts(sql`(select ${value('owner')} as id) k`, sql`k.id`)} where true
-          on conflict (table_name, owner) do update set n = excluded.n`,
-      )
-      .prepare(),
+    count: prepareCount(db, sql`(select ${value('owner')} as id) k`, sql`k.id`),
   }
 }
 

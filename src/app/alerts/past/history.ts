@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gte, isNull, lt, sql } from 'drizzle-orm'
-import { entriesOf, measurementOf, RUNS, timeOf } from '../../../db/runs.ts'
+import { entriesOf, hasRuns, measurementOf, RUNS, timeOf } from '../../../db/runs.ts'
 import { auditLog, metrics, packets, positions } from '../../../db/schema.ts'
 import type { HEARD_BY } from '../../../shared/alerts/alert-kinds.ts'
 import type { Store } from '../../../db/store.ts'
@@ -42,15 +42,17 @@ export async function readHeard(
 type Reader = Pick<SignedInCtx, 'store' | 'viewer'>
 
 /** Measurements of one node since a time that the viewer may see, oldest first. */
-export async function readMeasured({ store: { db }, viewer }: Reader, nodeId: number, metric: string, since: number) {
+export async function readMeasured({ store, viewer }: Reader, nodeId: number, metric: string, since: number) {
   const id = sql`(select ${metrics.id} from ${metrics} where ${metrics.name} = ${metric})`
   const { v, channel } = measurementOf()
   const range = { node: sql`${nodeId}`, metric: id, from: sql`${since}`, to: sql`${Number.MAX_SAFE_INTEGER}` }
   const packed = entriesOf(RUNS, range)
-  const rows = await db.all<{ t: number; v: number; channel: number | null }>(
+  const more = (await hasRuns(store))
+    ? sql`union all select ${timeOf(RUNS)}, ${v}, ${channel} from ${packed.from} where ${packed.where}`
+    : sql``
+  const rows = await store.db.all<{ t: number; v: number; channel: number | null }>(
     sql`select t, v, channel from telemetry where node_id = ${nodeId} and metric = ${id} and t >= ${since}
-      union all select ${timeOf(RUNS)}, ${v}, ${channel} from ${packed.from} where ${packed.where}
-      order by t limit ${MAX_POINTS}`,
+      ${more} order by t limit ${MAX_POINTS}`,
   )
   return rows.filter((row) => canReadChannel(viewer.view, row.channel))
 }

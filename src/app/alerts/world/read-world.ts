@@ -1,7 +1,7 @@
 import { ownedBy } from '../../base/owned.ts'
 import { desc, eq, gt, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
-import { measurementOf, pathOf, RUNS, timeOf } from '../../../db/runs.ts'
+import { hasRuns, measurementOf, pathOf, RUNS, timeOf } from '../../../db/runs.ts'
 import { alertAnchors, alertMarks, auditLog, metrics, nodes, packets, sources } from '../../../db/schema.ts'
 import { prepareOnce, rawRows, type Statement, type Store } from '../../../db/store.ts'
 import { DAY_MS, isFuture, MINUTE_MS } from '../../../shared/time.ts'
@@ -67,6 +67,28 @@ function latestPacked(condition: SQL): SQL {
     order by r.t desc, e.key + 0 desc limit 1)`
 }
 
+/** The latest measurement of each node. Packed hours before the recent ones are read only where the metric is known. */
+function prepareLatest(db: Store['db'], isPacked: boolean) {
+  const packed = sql<string | null>`coalesce(${latestPacked(sql`r.t >= ${value('recent')}`)},
+    iif(exists (select 1 from telemetry_daily_runs d where d.node_id = n.id
+      and json_type(d.body, ${pathOf(sql`m.id`)}) is not null), ${latestPacked(sql`true`)}, null))`
+  const isMeasured = sql`exists (select 1 from telemetry where node_id = n.id and metric = m.id)`
+  const either = sql`(${isMeasured} or exists (select 1 from telemetry_runs where node_id = n.id))`
+  return db
+    .select({
+      nodeId: sql<number>`n.id`,
+      t: sql<number | null>`(select max(t) from telemetry where node_id = n.id and metric = m.id)`,
+      v: sql<number>`(select v from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
+      channel: sql<
+        number | null
+      >`(select channel from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
+      packed: isPacked ? packed : sql<string | null>`null`,
+    })
+    .from(sql`nodes n join ${metrics} m on m.name = ${value('metric')}`)
+    .where(sql`n.id > ${value('after')} and n.id <= ${value('until')} and ${isPacked ? either : isMeasured}`)
+    .prepare()
+}
+
 const queries = prepareOnce((db) => ({
   nodes: db
     .select(nodeColumns)
@@ -97,24 +119,8 @@ const queries = prepareOnce((db) => ({
         and not replayed order by id desc limit ${sql.raw(String(LATEST_PACKETS))}))`,
     )
     .prepare(),
-  // Packed hours before the recent ones are read only where the metric is known at all.
-  latest: db
-    .select({
-      nodeId: sql<number>`n.id`,
-      t: sql<number | null>`(select max(t) from telemetry where node_id = n.id and metric = m.id)`,
-      v: sql<number>`(select v from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
-      channel: sql<
-        number | null
-      >`(select channel from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
-      packed: sql<string | null>`coalesce(${latestPacked(sql`r.t >= ${value('recent')}`)},
-        iif(exists (select 1 from telemetry_daily_runs d where d.node_id = n.id
-          and json_type(d.body, ${pathOf(sql`m.id`)}) is not null), ${latestPacked(sql`true`)}, null))`,
-    })
-    .from(sql`nodes n join ${metrics} m on m.name = ${value('metric')}`)
-    .where(sql`n.id > ${value('after')} and n.id <= ${value('until')}
-      and (exists (select 1 from telemetry where node_id = n.id and metric = m.id)
-        or exists (select 1 from telemetry_runs where node_id = n.id))`)
-    .prepare(),
+  latest: prepareLatest(db, false),
+  latestOfBoth: prepareLatest(db, true),
   anchors: db.select(anchorColumns).from(alertAnchors).prepare(),
   someAnchors: db
     .select(anchorColumns)
@@ -153,11 +159,12 @@ export async function readWorld(
   if (known === null) return null
   const { links, marks } = await readLinks(needs)
   const latest = new Map<string, Map<number, Measured>>()
+  const latestOf = (await hasRuns(store)) ? queries(store).latestOfBoth : queries(store).latest
   const lastId = known.at(-1)?.id ?? 0
   for (const metric of new Set(wanted.flatMap((each) => each.metric ?? []))) {
     const values = new Map<number, Measured>()
     for (let after = 0; after < lastId; after += NODES_AT_ONCE) {
-      for (const { nodeId, t, v, channel, packed } of await queries(store).latest.all({
+      for (const { nodeId, t, v, channel, packed } of await latestOf.all({
         metric,
         after,
         until: after + NODES_AT_ONCE,

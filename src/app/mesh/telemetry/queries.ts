@@ -2,6 +2,7 @@ import { and, eq, gte, lte, sql, type SQL } from 'drizzle-orm'
 import {
   DAILY_RUNS,
   entriesOf,
+  hasRuns,
   HOURLY_RUNS,
   isSummarised,
   measurementOf,
@@ -14,13 +15,14 @@ import {
   WHOLE_RUN,
 } from '../../../db/runs.ts'
 import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../../db/schema.ts'
-import { type Db, prepareOnce } from '../../../db/store.ts'
+import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 import { oneChannel } from './one-channel.ts'
 import { ofVisibleNodes, onVisibleChannel } from '../../accounts/access/visible.ts'
 
 const value = sql.placeholder
+const ANY = sql`true`
 
 const isInRange = (t: typeof telemetry | typeof telemetryHourly | typeof telemetryDaily) =>
   and(eq(t.nodeId, value('nodeId')), eq(t.metric, value('metric')), gte(t.t, value('from')), lte(t.t, value('to')))
@@ -71,8 +73,9 @@ const packedMixed = (form: RunForm, below: RunForm, sums: SQL, channel: SQL) => 
     group by 1`
 }
 
-const sumsFrom = (db: Db, selects: readonly SQL[]) =>
-  db
+/** Without packed rows in order; with them, those of each select come one after the other. */
+const sumsFrom = (db: Db, selects: readonly SQL[], packed: readonly SQL[]) => {
+  const query = db
     .select({
       t: sql<number>`s.t`,
       n: sql<number>`s.n`,
@@ -80,20 +83,24 @@ const sumsFrom = (db: Db, selects: readonly SQL[]) =>
       max: sql<number>`s.max`,
       sum: sql<number>`s.sum`,
     })
-    .from(sql`(${sql.join([...selects], sql` union all `)}) s`)
-    .prepare()
+    .from(sql`(${sql.join([...selects, ...packed], sql` union all `)}) s`)
+  return (packed.length === 0 ? query.orderBy(sql`s.t`) : query).prepare()
+}
 
 /** A summary of several channels is recalculated from those of its rows that the view includes. */
 const seenSums = (db: Db, { table, below, spanMs, sums }: Summaries, packed: readonly SQL[]) =>
-  sumsFrom(db, [
-    sql`select t, n, min, max, sum from ${table} where ${isInRange(table)} and ${onVisibleChannel(table.channel)}`,
-    sql`select d.t, ${sums} from ${table} d cross join ${below} x on x.node_id = d.node_id
+  sumsFrom(
+    db,
+    [
+      sql`select t, n, min, max, sum from ${table} where ${isInRange(table)} and ${onVisibleChannel(table.channel)}`,
+      sql`select d.t, ${sums} from ${table} d cross join ${below} x on x.node_id = d.node_id
         and x.metric = d.metric and x.t >= d.t and x.t < d.t + ${sql.raw(String(spanMs))}
         and ${onVisibleChannel(sql`x.channel`)}
       where d.node_id = ${value('nodeId')} and d.metric = ${value('metric')} and d.t >= ${value('from')}
         and d.t <= ${value('to')} and d.channel in ${MIXED} and not ${onVisibleChannel(sql`d.channel`)} group by d.t`,
-    ...packed,
-  ])
+    ],
+    packed,
+  )
 
 type Summaries = {
   readonly table: typeof telemetryHourly | typeof telemetryDaily
@@ -104,37 +111,41 @@ type Summaries = {
 }
 
 /** Hours without a summary; packed ones are those that the pass has not reached, and those noted since. */
-const readFresh = (db: Db, isSeen = sql`true`, isPackedSeen = sql`true`) => {
+const readFresh = (db: Db, isPacked: boolean, isSeen = ANY, isPackedSeen = ANY) => {
   const packed = (from: SQL, which: SQL) => sql`select r.t, ${OF_PACKED} from ${from}
     cross join json_each(r.body, ${pathOf(asked.metric)}) e where e.type = 'array' and ${which} and ${isPackedSeen} group by r.t`
   const inRange = (of: string) =>
     sql`${sql.raw(of)}.node_id = ${value('nodeId')} and ${sql.raw(of)}.t >= ${value('from')} and ${sql.raw(of)}.t <= ${value('to')}`
-  return sumsFrom(db, [
-    sql`select d.t, ${OF_MEASUREMENTS} from telemetry_dirty d cross join telemetry x where d.node_id = ${value('nodeId')}
+  const plain = sql`select d.t, ${OF_MEASUREMENTS} from telemetry_dirty d cross join telemetry x where d.node_id = ${value('nodeId')}
       and d.metric = ${value('metric')} and d.t >= ${value('from')} and d.t <= ${value('to')} and x.node_id = d.node_id
-      and x.metric = d.metric and x.t >= d.t and x.t < d.t + ${sql.raw(String(HOUR_MS))} and ${isSeen} group by d.t`,
-    packed(
-      sql`telemetry_runs r`,
-      sql`${inRange('r')} and r.t >= ${summarisedUntil('hours')} and not ${isSummarised('hours')}`,
-    ),
-    packed(
-      sql`telemetry_dirty d cross join telemetry_runs r`,
-      sql`${inRange('d')} and d.metric = ${sql.raw(String(WHOLE_RUN))} and r.node_id = d.node_id and r.t = d.t
+      and x.metric = d.metric and x.t >= d.t and x.t < d.t + ${sql.raw(String(HOUR_MS))} and ${isSeen} group by d.t`
+  if (!isPacked) return sumsFrom(db, [plain], [])
+  return sumsFrom(
+    db,
+    [plain],
+    [
+      packed(
+        sql`telemetry_runs r`,
+        sql`${inRange('r')} and r.t >= ${summarisedUntil('hours')} and not ${isSummarised('hours')}`,
+      ),
+      packed(
+        sql`telemetry_dirty d cross join telemetry_runs r`,
+        sql`${inRange('d')} and d.metric = ${sql.raw(String(WHOLE_RUN))} and r.node_id = d.node_id and r.t = d.t
         and ${isSummarised('hours')}`,
-    ),
-  ])
+      ),
+    ],
+  )
 }
 
-const readRaw = (db: Db, isSeen?: SQL, isPackedSeen = sql`true`) =>
-  db
-    .select({ t: sql<number>`x.t`, v: sql<number>`x.v` })
-    .from(
-      sql`(select t, v from telemetry where ${and(isInRange(telemetry), isSeen)} union all ${packedRaw(isPackedSeen)}) x`,
-    )
-    .prepare()
+const readRaw = (db: Db, isPacked: boolean, isSeen = ANY, isPackedSeen = ANY) => {
+  const plain = sql`select t, v from telemetry where ${and(isInRange(telemetry), isSeen)}`
+  const rows = isPacked ? sql`${plain} union all ${packedRaw(isPackedSeen)}` : plain
+  const query = db.select({ t: sql<number>`x.t`, v: sql<number>`x.v` }).from(sql`(${rows}) x`)
+  return (isPacked ? query : query.orderBy(sql`x.t`)).prepare()
+}
 
 const readRollUp = (db: Db, table: typeof telemetryHourly | typeof telemetryDaily, packed: readonly SQL[]) =>
-  sumsFrom(db, [sql`select t, n, min, max, sum from ${table} where ${isInRange(table)}`, ...packed])
+  sumsFrom(db, [sql`select t, n, min, max, sum from ${table} where ${isInRange(table)}`], packed)
 
 const inRows = (from: SQL, which: SQL, isIn: SQL) => sql`select e.key + 0 from ${from} cross join json_each(r.body) e
   where e.type = 'object' and ${which} and exists (select 1 from json_each(e.value) x where x.type = 'array' and ${isIn})`
@@ -150,9 +161,7 @@ const PACKED_OF_NODE = sql`${inForm(DAILY_RUNS, sql`0`)} union all ${inForm(HOUR
     sql`true`,
   )}`
 
-const ANY = sql`true`
-/** The queries of charts and of the lists of metrics, which read plain and packed rows. */
-export const queries = prepareOnce((db) => ({
+const prepareQueries = (db: Db, isPacked: boolean) => ({
   metric: db
     .select({ id: metrics.id })
     .from(metrics)
@@ -166,24 +175,35 @@ export const queries = prepareOnce((db) => ({
     .where(
       sql`exists (select 1 from telemetry x where x.node_id = ${value('nodeId')} and x.metric = metrics.id)
         or exists (select 1 from telemetry_daily x where x.node_id = ${value('nodeId')} and x.metric = metrics.id)
-        or metrics.id in (${PACKED_OF_NODE})`,
+        ${isPacked ? sql`or metrics.id in (${PACKED_OF_NODE})` : sql``}`,
     )
     .orderBy(metrics.name)
     .prepare(),
-  raw: readRaw(db),
-  hour: readRollUp(db, telemetryHourly, [packedSums(HOURLY_RUNS, ANY)]),
-  day: readRollUp(db, telemetryDaily, [packedSums(DAILY_RUNS, ANY), packedDaysBegun(ANY)]),
+  raw: readRaw(db, isPacked),
+  hour: readRollUp(db, telemetryHourly, isPacked ? [packedSums(HOURLY_RUNS, ANY)] : []),
+  day: readRollUp(db, telemetryDaily, isPacked ? [packedSums(DAILY_RUNS, ANY), packedDaysBegun(ANY)] : []),
   // Summarises hours that have no summary yet.
-  fresh: readFresh(db),
-}))
+  fresh: readFresh(db, isPacked),
+})
 
 const inSeenHour = visible(sql`${measurementOf('x').channel}`)
 const inSeenSummary = visible(sql`${summaryOf('x').channel}`)
 const isSeenHour = visible(sql`${MEASUREMENT.channel}`)
 const isSeenSummary = visible(sql`${SUMMARY.channel}`)
 
+const SEEN_OF_NODE = sql`${inForm(DAILY_RUNS, sql`0`, inSeenSummary)}
+  union all ${inForm(HOURLY_RUNS, summarisedUntil('days'), inSeenSummary)} union all ${inForm(RUNS, sql`0`, inSeenHour)}`
+const SEEN_OF_ALL = sql`${packedOfAll(
+  sql`telemetry_daily_runs r on r.node_id = n.id`,
+  sql`select 1 from json_each(e.value) x where ${inSeenSummary}`,
+)} union all ${packedOfAll(
+  sql`telemetry_hourly_runs r on r.node_id = n.id and r.t >= ${summarisedUntil('days')}`,
+  sql`select 1 from (select ${oneChannel(sql`${summaryOf('x').channel}`)} as channel from json_each(e.value) x) y
+            where ${visible(sql`y.channel`)}`,
+)}`
+
 /** The same for views without all channels. */
-export const seenQueries = prepareOnce((db) => ({
+const prepareSeen = (db: Db, isPacked: boolean) => ({
   ofNode: db
     .select({ metric: metrics.name })
     .from(metrics)
@@ -192,9 +212,7 @@ export const seenQueries = prepareOnce((db) => ({
           and ${onVisibleChannel(sql`x.channel`)})
         or exists (select 1 from telemetry_daily x where x.node_id = ${value('nodeId')} and x.metric = metrics.id
           and ${onVisibleChannel(sql`x.channel`)})
-        or metrics.id in (${inForm(DAILY_RUNS, sql`0`, inSeenSummary)}
-          union all ${inForm(HOURLY_RUNS, summarisedUntil('days'), inSeenSummary)}
-          union all ${inForm(RUNS, sql`0`, inSeenHour)})`,
+        ${isPacked ? sql`or metrics.id in (${SEEN_OF_NODE})` : sql``}`,
     )
     .orderBy(metrics.name)
     .prepare(),
@@ -205,29 +223,49 @@ export const seenQueries = prepareOnce((db) => ({
     .where(
       sql`exists (select 1 from nodes n cross join telemetry_daily x on x.node_id = n.id and x.metric = metrics.id
         where ${onVisibleChannel(sql`x.channel`)} and ${ofVisibleNodes(sql`n.node_num`)})
-        or metrics.id in (${packedOfAll(
-          sql`telemetry_daily_runs r on r.node_id = n.id`,
-          sql`select 1 from json_each(e.value) x where ${inSeenSummary}`,
-        )} union all ${packedOfAll(
-          sql`telemetry_hourly_runs r on r.node_id = n.id and r.t >= ${summarisedUntil('days')}`,
-          sql`select 1 from (select ${oneChannel(sql`${summaryOf('x').channel}`)} as channel from json_each(e.value) x) y
-            where ${visible(sql`y.channel`)}`,
-        )})`,
+        ${isPacked ? sql`or metrics.id in (${SEEN_OF_ALL})` : sql``}`,
     )
     .orderBy(metrics.name)
     .prepare(),
-  raw: readRaw(db, onVisibleChannel(telemetry.channel), isSeenHour),
-  hour: seenSums(db, { table: telemetryHourly, below: telemetry, spanMs: HOUR_MS, sums: OF_MEASUREMENTS }, [
-    packedSums(HOURLY_RUNS, isSeenSummary),
-    packedMixed(HOURLY_RUNS, RUNS, OF_PACKED, sql`${MEASUREMENT.channel}`),
-  ]),
-  day: seenSums(db, { table: telemetryDaily, below: telemetryHourly, spanMs: DAY_MS, sums: OF_HOURS }, [
-    packedSums(DAILY_RUNS, isSeenSummary),
-    packedMixed(DAILY_RUNS, HOURLY_RUNS, OF_PACKED_HOURS, sql`${SUMMARY.channel}`),
-    packedDaysBegun(isSeenSummary),
-  ]),
-  fresh: readFresh(db, onVisibleChannel(sql`x.channel`), isSeenHour),
-}))
+  raw: readRaw(db, isPacked, onVisibleChannel(telemetry.channel), isSeenHour),
+  hour: seenSums(
+    db,
+    { table: telemetryHourly, below: telemetry, spanMs: HOUR_MS, sums: OF_MEASUREMENTS },
+    isPacked
+      ? [packedSums(HOURLY_RUNS, isSeenSummary), packedMixed(HOURLY_RUNS, RUNS, OF_PACKED, sql`${MEASUREMENT.channel}`)]
+      : [],
+  ),
+  day: seenSums(
+    db,
+    { table: telemetryDaily, below: telemetryHourly, spanMs: DAY_MS, sums: OF_HOURS },
+    isPacked
+      ? [
+          packedSums(DAILY_RUNS, isSeenSummary),
+          packedMixed(DAILY_RUNS, HOURLY_RUNS, OF_PACKED_HOURS, sql`${SUMMARY.channel}`),
+          packedDaysBegun(isSeenSummary),
+        ]
+      : [],
+  ),
+  fresh: readFresh(db, isPacked, onVisibleChannel(sql`x.channel`), isSeenHour),
+})
+
+const queries = {
+  plain: prepareOnce((db) => prepareQueries(db, false)),
+  both: prepareOnce((db) => prepareQueries(db, true)),
+  seenOfPlain: prepareOnce((db) => prepareSeen(db, false)),
+  seenOfBoth: prepareOnce((db) => prepareSeen(db, true)),
+}
+
+/**
+ * The queries of charts and of the lists of metrics, for all channels or some. If there are packed rows, they read both
+ * forms, one after the other.
+ */
+export async function queriesFor(store: Store, seesAll: boolean) {
+  const isPacked = await hasRuns(store)
+  const { plain, both, seenOfPlain, seenOfBoth } = queries
+  const whole = (isPacked ? both : plain)(store)
+  return { isPacked, ...whole, ...(seesAll ? {} : (isPacked ? seenOfBoth : seenOfPlain)(store)) }
+}
 
 /** The metrics in these packed rows `r` of any node. `isSeen`: the condition on their entries `e`. */
 function packedOfAll(rows: SQL, isSeen: SQL): SQL {

@@ -1,16 +1,16 @@
 import { sql, type SQL } from 'drizzle-orm'
 import {
   DAILY_RUNS,
+  hasRuns,
   HOURLY_RUNS,
   measurementOf,
-  packedCounts,
+  prepareCount,
   type RunForm,
   RUNS,
   summaryOf,
   WHOLE_RUN,
 } from '../../../db/runs.ts'
 import {
-  rowCounts,
   telemetryDailyRuns,
   telemetryDirty,
   telemetryHourlyRuns,
@@ -99,12 +99,6 @@ const x = { ...measurementOf('x'), hour: summaryOf('x') }
 
 const queries = prepareOnce((db) => ({
   places: db.select().from(telemetryPlaces).prepare(),
-  isUsed: db
-    .select({
-      isUsed: sql<number>`exists (select 1 from ${telemetryRuns}) or exists (select 1 from ${telemetryHourlyRuns})`,
-    })
-    .from(sql`(select 1)`)
-    .prepare(),
   late: db
     .select({ nodeId: telemetryDirty.nodeId, t: telemetryDirty.t })
     .from(telemetryDirty)
@@ -154,13 +148,7 @@ const queries = prepareOnce((db) => ({
         or r.t = p.t and r.node_id <= p.node_id))`,
     }),
   },
-  count: db
-    .insert(rowCounts)
-    .select(
-      sql`${packedCounts(sql`json_each(${value('keys')}) k`, sql`k.value ->> 'nodeId'`)} where true
-        on conflict (table_name, owner) do update set n = excluded.n`,
-    )
-    .prepare(),
+  count: prepareCount(db, sql`json_each(${value('keys')}) k`, sql`k.value ->> 'nodeId'`),
 }))
 
 type Work = {
@@ -181,7 +169,7 @@ export async function rollUpRuns(
   share: Share,
   before: number,
 ): Promise<number> {
-  if ((await queries(store).isUsed.get())?.isUsed !== 1) return 0
+  if (!(await hasRuns(store))) return 0
   const work = { store, pause, share }
   const late = await rollUpLate(work, before)
   const hours = late.goesOn ? await passOver(work, 'hours', before) : { rows: 0, goesOn: false }
@@ -258,8 +246,8 @@ function daysOf(hours: readonly Run[]): Run[] {
 
 /** The oldest packed hour before `before` that no pass has reached, and perhaps a later one; null: none. */
 export async function oldestUnsummarisedRun(store: Store, before: number): Promise<number | null> {
-  const { isUsed, places, hours } = queries(store)
-  if ((await isUsed.get())?.isUsed !== 1) return null
+  if (!(await hasRuns(store))) return null
+  const { places, hours } = queries(store)
   const { t, nodeId } = (await places.all()).find(({ name }) => name === 'hours') ?? { t: 0, nodeId: 0 }
   return t >= before ? null : ((await hours.next.get({ t, nodeId }))?.t ?? null)
 }

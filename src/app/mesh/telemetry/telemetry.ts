@@ -8,7 +8,7 @@ import { getNodeRowId } from '../nodes/seen.ts'
 import type { Reader } from '../../base/context.ts'
 import { seesEverything, visibleValues } from '../../accounts/access/visible.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
-import { queries, seenQueries } from './queries.ts'
+import { queriesFor } from './queries.ts'
 
 /**
  * Ranges up to this long are read from single measurements; up to the other limit from hours; longer ones from days.
@@ -64,7 +64,7 @@ export async function listMetrics(
   { store, viewer: { view } }: Reader,
   nodeNum: number | null,
 ): Promise<z.infer<typeof metricsSchema>> {
-  const { all, ofNode } = seesEverything(view) ? queries(store) : seenQueries(store)
+  const { all, ofNode } = await queriesFor(store, seesEverything(view))
   const values = visibleValues(view)
   const rows =
     nodeNum === null
@@ -82,7 +82,7 @@ export async function readSeries(
   { store, viewer: { view } }: Reader,
   { nodeNum, metric, from, to, points }: Range,
 ): Promise<Series> {
-  const prepared = { ...queries(store), ...(seesEverything(view) ? {} : seenQueries(store)) }
+  const prepared = await queriesFor(store, seesEverything(view))
   const nodeId = await getNodeRowId(store, view, nodeNum)
   const known = await prepared.metric.get({ name: metric })
   const unit = unitOf(metric)
@@ -95,11 +95,7 @@ export async function readSeries(
   const byHours = { rows: prepared.raw, summaries: prepared.hour, spanMs: HOUR_MS }
   const byDays = { rows: prepared.hour, summaries: prepared.day, spanMs: DAY_MS }
   if (wanted === 'raw') {
-    const rows = inOrder(
-      await rawRows<RawPoint>(prepared.raw, range),
-      ([t]) => t,
-      (point) => point,
-    )
+    const rows = await readPoints(prepared, range)
     const isKept =
       (await isComplete(byHours, range, rows[0]?.[0])) &&
       (rows.length > 0 || (await isComplete(byDays, range, undefined)))
@@ -124,6 +120,7 @@ function startOf(t: number, spanMs: number): number {
   return t - (t % spanMs)
 }
 
+type Prepared = Awaited<ReturnType<typeof queriesFor>>
 type Asked = Record<string, string | number> & { readonly from: number; readonly to: number }
 
 /** A select whose rows begin with their time. */
@@ -131,9 +128,16 @@ type Rows = Parameters<typeof rawRows>[0]
 type RawPoint = readonly [t: number, v: number]
 type RawSum = readonly [t: number, n: number, min: number, max: number, sum: number]
 
-async function readSums(select: Rows, range: Asked): Promise<readonly Sum[]> {
+async function readPoints({ raw, isPacked }: Prepared, range: Asked): Promise<readonly RawPoint[]> {
+  const rows = await rawRows<RawPoint>(raw, range)
+  return isPacked ? inOrder(rows, ([t]) => t, first) : rows
+}
+
+const first = (point: RawPoint) => point
+
+async function readSums(select: Rows, range: Asked, isPacked: boolean): Promise<readonly Sum[]> {
   const sums = (await rawRows<RawSum>(select, range)).map(([t, n, min, max, sum]): Sum => ({ t, n, min, max, sum }))
-  return inOrder(sums, ({ t }) => t, join)
+  return isPacked ? inOrder(sums, ({ t }) => t, join) : sums
 }
 
 /** Rows of both forms by time; of two at the same time, `merge` makes one. */
@@ -162,12 +166,9 @@ async function isComplete(
 }
 
 /** Days with hours that are not summarised yet are put together from their hours. */
-async function readDays(
-  prepared: Pick<ReturnType<typeof queries>, 'hour' | 'day' | 'fresh'>,
-  range: Asked,
-): Promise<Sum[]> {
-  const days = new Map((await readSums(prepared.day, range)).map((sum) => [sum.t, sum]))
-  const added = await readSums(prepared.fresh, range)
+async function readDays(prepared: Prepared, range: Asked): Promise<Sum[]> {
+  const days = new Map((await readSums(prepared.day, range, prepared.isPacked)).map((sum) => [sum.t, sum]))
+  const added = await readSums(prepared.fresh, range, prepared.isPacked)
   if (added.length === 0) return [...days.values()]
   const begun = new Set(added.map(({ t }) => startOf(t, DAY_MS)))
   const from = Math.min(...begun)
@@ -194,12 +195,9 @@ function refuseUnknown(metric: string): void {
   throw new AppError('invalid_request', `metric: ${message}`, { issues: [{ path: 'metric', message }] })
 }
 
-async function readHours(
-  { hour, fresh }: Pick<ReturnType<typeof queries>, 'hour' | 'fresh'>,
-  range: Asked,
-): Promise<Sum[]> {
-  const hours = new Map((await readSums(hour, range)).map((sum) => [sum.t, sum]))
-  const added = await readSums(fresh, range)
+async function readHours({ hour, fresh, isPacked }: Prepared, range: Asked): Promise<Sum[]> {
+  const hours = new Map((await readSums(hour, range, isPacked)).map((sum) => [sum.t, sum]))
+  const added = await readSums(fresh, range, isPacked)
   if (added.length === 0) return [...hours.values()]
   for (const sum of added) if (sum.n >= (hours.get(sum.t)?.n ?? 0)) hours.set(sum.t, sum)
   return [...hours.values()].toSorted((a, b) => a.t - b.t)

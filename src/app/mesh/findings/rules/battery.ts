@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { hasRuns } from '../../../../db/runs.ts'
 import { DAY_MS } from '../../../../shared/time.ts'
 import { oldestMeasured } from '../oldest.ts'
 import { packedDays } from '../packed.ts'
@@ -27,13 +28,14 @@ export const battery = defineRule({
   past: { everyMs: DAY_MS, oldest: oldestMeasured('telemetry_daily', METRIC) },
   async look(looking) {
     const { store, now } = looking
+    const isPacked = await hasRuns(store)
     const rows = await aboutHeard(looking, (nums) =>
       store.db.all<{ nodeNum: number; day: number; least: number; channel: number | null }>(
         sql`select nodeNum, t / ${DAY_MS} as day, min as least, channel from (
             select n.node_num as nodeNum, d.t as t, d.min as min, d.max as max, d.channel as channel
             from metrics m cross join nodes n cross join telemetry_daily d on d.node_id = n.id and d.metric = m.id
             where ${isAsked(nums)} and d.t between ${now - DAYS * DAY_MS} and ${now}
-            union all ${packedDays({ isAsked: isAsked(nums), from: now - DAYS * DAY_MS, to: now })})
+            ${isPacked ? sql`union all ${packedDays({ isAsked: isAsked(nums), from: now - DAYS * DAY_MS, to: now })}` : sql``})
           where max < ${POWERED} order by nodeNum, t`,
       ),
     )

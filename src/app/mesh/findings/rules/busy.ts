@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { hasRuns } from '../../../../db/runs.ts'
 import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
 import { oldestMeasured } from '../oldest.ts'
 import { packedHours } from '../packed.ts'
@@ -18,13 +19,14 @@ export const busy = defineRule({
   past: { everyMs: 6 * HOUR_MS, oldest: oldestMeasured('telemetry_hourly', METRIC) },
   async look(looking) {
     const { store, now } = looking
+    const isPacked = await hasRuns(store)
     const rows = await aboutHeard(looking, (nums) =>
       store.db.all<{ nodeNum: number; mean: number; channel: number | null }>(
         sql`select nodeNum, sum(sum) / sum(n) as mean, channel from (
             select n.node_num as nodeNum, d.n as n, d.sum as sum, d.channel as channel
             from metrics m cross join nodes n cross join telemetry_hourly d on d.node_id = n.id and d.metric = m.id
             where ${isAsked(nums)} and d.t between ${now - DAY_MS} and ${now}
-            union all ${packedHours({ isAsked: isAsked(nums), from: now - DAY_MS, to: now })})
+            ${isPacked ? sql`union all ${packedHours({ isAsked: isAsked(nums), from: now - DAY_MS, to: now })}` : sql``})
           group by nodeNum, channel having count(*) >= 3 and mean >= ${BUSY}`,
       ),
     )
