@@ -1,6 +1,6 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { WHOLE_VIEW } from '../../src/app/accounts/access/visible.ts'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { describe, expect, it } from 'vitest'
 import { createLog } from '../../src/app/base/log.ts'
@@ -22,6 +22,7 @@ import { promisedCutoffs } from '../../src/app/retention/plan.ts'
 import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
 import { readSettings } from '../../src/app/settings/settings.ts'
 import { ALL_PERMISSIONS } from '../../src/shared/access/resources.ts'
+import { MEASUREMENTS } from '../support/mesh/measurements.ts'
 import { readTrafficHours } from '../support/mesh/traffic-hours.ts'
 import { packetsWithin } from '../../src/db/packet-log.ts'
 import {
@@ -33,6 +34,7 @@ import {
   packets,
   positions,
   telemetry,
+  telemetryRuns,
 } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
 import { identifyChannel, MAX_HEARD_CHANNELS, numberChannel } from '../../src/meshtastic/channel-identity.ts'
@@ -60,6 +62,8 @@ const NOW = Date.UTC(2026, 10, 21, 13)
 /** The statements of the mesh on a database: they are written in SQL, which each driver must treat alike. */
 export function meshStoreContract(name: string, open: () => Store): void {
   const count = (table: SQLiteTable) => open().db.$count(table)
+  const countMeasured = async () =>
+    (await open().db.get<{ n: number }>(sql.raw(`select count(*) as n from ${MEASUREMENTS}`))).n
   const reader = () => ({
     store: open(),
     config: { SESSION_SECRET: ['a secret of this store, of 32 characters'] },
@@ -104,11 +108,11 @@ export function meshStoreContract(name: string, open: () => Store): void {
       // What our radio heard from another of our radios is only in the packet log, unless that radio reported it itself.
       expect(first.messages).toHaveLength(8)
       expect(first.messages[0]).toMatchObject({ text: 'dm to C', emoji: false, pkiEncrypted: true })
-      const rows = [await count(telemetry), await count(metrics), await count(channels)]
+      const rows = [await countMeasured(), await count(metrics), await count(channels)]
       expect(rows).toStrictEqual([42, 17, 24])
       await play()
       expect(await told()).toStrictEqual(first)
-      expect([await count(telemetry), await count(metrics), await count(channels)]).toStrictEqual(rows)
+      expect([await countMeasured(), await count(metrics), await count(channels)]).toStrictEqual(rows)
     })
 
     it('reports each change of a list since the previous revision', async () => {
@@ -178,11 +182,13 @@ export function meshStoreContract(name: string, open: () => Store): void {
 
     it('deletes what has expired', async () => {
       expect(await count(positions)).toBe(1)
-      const later = NOW + 1
+      // A packed hour is deleted when all of it is old.
+      const later = NOW + 3_600_000
       const cutoffs = { telemetry: later, positions: later, messages: later }
       const deleted = await deleteExpired(open(), cutoffs, async () => true)
-      expect(deleted).toStrictEqual({ telemetry: 42, positions: 1, messages: 8 })
-      expect([await count(telemetry), await count(positions), await count(nodes)]).toStrictEqual([0, 0, 7])
+      // A packed hour is one row.
+      expect(deleted).toStrictEqual({ telemetry: open().packs ? 3 : 42, positions: 1, messages: 8 })
+      expect([await countMeasured(), await count(positions), await count(nodes)]).toStrictEqual([0, 0, 7])
       expect(await listMessages(open(), { limit: 1 }, WHOLE_VIEW)).toBe('{"messages":[],"nextBefore":null}')
     })
 
@@ -210,12 +216,12 @@ export function meshStoreContract(name: string, open: () => Store): void {
       await speak(to, NOW + hour)
       await follow(NOW + 2 * hour)
       expect(await getNode(open(), WHOLE_VIEW, to)).toMatchObject({ formerNodeNums: [from], firstHeard: NOW })
-      expect([await count(telemetry), await count(positions)]).toStrictEqual([2, 2])
+      expect([await countMeasured(), await count(positions)]).toStrictEqual([2, 2])
       await speak(from, NOW + 3 * hour)
       await follow(NOW + 3 * hour)
       expect(await getNode(open(), WHOLE_VIEW, to)).toMatchObject({ formerNodeNums: [], firstHeard: NOW + hour })
       expect(await getNode(open(), WHOLE_VIEW, from)).toMatchObject({ formerNodeNums: [], firstHeard: NOW })
-      expect([await count(telemetry), await count(positions)]).toStrictEqual([3, 3])
+      expect([await countMeasured(), await count(positions)]).toStrictEqual([3, 3])
       expect(lines).toHaveLength(2)
     })
 
@@ -225,7 +231,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
         storePackets(createIngest(open()), [packet(position({ latitudeI: 5, longitudeI: 6 }), { from: gone })], {
           at: NOW + DAY_MS,
         })
-      const rows = async () => [await count(telemetry), await count(positions), await count(forgottenNodes)]
+      const rows = async () => [await countMeasured(), await count(positions), await count(forgottenNodes)]
       expect(await sweepForgotten(open(), async () => true)).toBe(0)
       const before = await rows()
       await open().db.delete(nodes).where(eq(nodes.nodeNum, gone))
@@ -350,6 +356,7 @@ export function meshStoreContract(name: string, open: () => Store): void {
       await storePackets(createIngest(open()), [packet(paxcounter, { from: 0xc1 })], { at })
       expect(await rollUp(open(), async () => true)).toBeGreaterThan(0)
       await open().db.delete(telemetry)
+      await open().db.delete(telemetryRuns)
       const range = {
         nodeNum: 0xc1,
         metric: 'paxcounter.wifi',

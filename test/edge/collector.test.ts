@@ -8,6 +8,7 @@ import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { ADMIN_PASSWORD, type Client, SCENARIO_ENV, signIn } from '../contract/service.ts'
 import { type Built, buildService, type Service, startService } from '../support/built/built-service.ts'
 import { type Gate, startGate } from '../support/gate.ts'
+import { MEASUREMENTS } from '../support/mesh/measurements.ts'
 import { FAR, LOCAL, packet, telemetry, text } from '../support/mesh/mesh.ts'
 import { fromRadio, type RadioDevice, smallHandshake, startRadioDevice } from '../support/radio/device.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'
@@ -131,7 +132,7 @@ test('lost answers and a killed collector cause no duplicates', async () => {
   await untilDelivered()
   const [log] = await workerd.sql('select count(*) as n, count(distinct packet_id) as packets from packets')
   expect(log).toStrictEqual({ n: heard.length + 1, packets: heard.length + 1 })
-  const [measured] = await workerd.sql('select count(*) as n from telemetry')
+  const [measured] = await workerd.sql(`select count(*) as n from ${MEASUREMENTS}`)
   expect(measured).toStrictEqual({ n: 1 })
 })
 

@@ -212,8 +212,10 @@ test('rows are inserted by the names of their columns', async () => {
       // Copies of the rows of a table, a union, and selects that need something before their first word.
       'app/mesh/nodes/identity/move-history.ts',
       'app/mesh/nodes/identity/renumbering.ts',
+      'app/mesh/telemetry/roll-up-runs.ts',
       'app/mesh/telemetry/roll-up.ts',
       'app/search/build.ts',
+      'db/runs.ts',
       // These two take the values by name.
       'db/insert-select.ts',
       'db/json-rows.ts',

@@ -1,3 +1,4 @@
+import { PLAIN_ROW_BYTES } from '../../db/runs.ts'
 import { MAX_NEIGHBORS, MAX_WAYPOINTS } from '../mesh/topology/topology.ts'
 import { forEachName, namesOf } from '../../shared/names.ts'
 
@@ -13,9 +14,9 @@ export const BOUNDS = {
   messages: { share: 0.12, rowBytes: 300, most: 10_000_000 },
   receptions: { share: 0.03, rowBytes: 40, most: 20_000_000 },
   positions: { share: 0.05, rowBytes: 55, most: 100_000_000 },
-  telemetry: { share: 0.22, rowBytes: 32, most: 500_000_000 },
-  telemetry_hourly: { share: 0.15, rowBytes: 70, most: 500_000_000 },
-  telemetry_daily: { share: 0.04, rowBytes: 70, most: 100_000_000 },
+  telemetry: { share: 0.22, rowBytes: PLAIN_ROW_BYTES.telemetry, most: 500_000_000 },
+  telemetry_hourly: { share: 0.15, rowBytes: PLAIN_ROW_BYTES.telemetry_hourly, most: 500_000_000 },
+  telemetry_daily: { share: 0.04, rowBytes: PLAIN_ROW_BYTES.telemetry_daily, most: 100_000_000 },
   traceroutes: { share: 0.01, rowBytes: 300, most: 1_000_000 },
   neighbors: { rows: MAX_NEIGHBORS },
   waypoints: { rows: MAX_WAYPOINTS },

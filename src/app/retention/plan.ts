@@ -1,6 +1,8 @@
 import { sql } from 'drizzle-orm'
 import { packetFromId } from '../../db/packet-log.ts'
 import { messages, nodes, packetPages, retentionPlans, RETAINED_TABLES, sweeps } from '../../db/schema.ts'
+import { literals } from '../../db/json-rows.ts'
+import { countedAs } from '../../db/runs.ts'
 import { prepareOnce, readTogether, type Statement, type Store } from '../../db/store.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
@@ -42,8 +44,9 @@ const LEAST_SPAN_MS = DAY_MS
 const NODES_AT_ONCE = 1000
 
 const value = sql.placeholder
+// What is packed is counted as rows of the same size.
 const counted = (table: RetainedTable, owner: 'id' | 'node_num') =>
-  sql<number | null>`(select c.n from row_counts c where c.table_name = ${sql.raw(`'${table}'`)}
+  sql<number | null>`(select sum(c.n) from row_counts c where c.table_name in (${literals(countedAs(table))})
     and c.owner = n.${sql.raw(owner)})`
 
 const queries = prepareOnce((db) => ({

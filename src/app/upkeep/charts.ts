@@ -1,13 +1,16 @@
 import { type Placeholder, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
-import { telemetry, telemetryHourly } from '../../db/schema.ts'
+import { prepareCount, RUNS_OF } from '../../db/runs.ts'
+import { nodes, telemetry, telemetryHourly, telemetryHourlyRuns, telemetryRuns } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { partOf, type Share } from '../base/pacing/slice-share.ts'
 import { inSlices, type Pause } from '../base/pacing/slices.ts'
-import { beginPass, endPass, leaveAt } from '../base/pacing/sweeps.ts'
+import { beginPass, endPass, leaveAt, type Pass } from '../base/pacing/sweeps.ts'
 
 /** Rows deleted in one transaction, at most. */
 const SLICE_ROWS = 1000
+/** Packed rows deleted in one transaction, at most: each is as large as many others. */
+const SLICE_RUNS = 400
 /** Charts whose rows one look-up searches, at most. */
 const SLICE_CHARTS = 200
 
@@ -17,7 +20,13 @@ type Chart = z.infer<typeof chartSchema>
 const FIRST: Chart = { nodeId: 0, metric: 0 }
 
 const TABLES = { telemetry, telemetry_hourly: telemetryHourly } as const
+const PACKED = { telemetry: telemetryRuns, telemetry_hourly: telemetryHourlyRuns } as const
 type ChartTable = keyof typeof TABLES
+
+/** The place in the packed rows, which come first: the node up to which they are done. */
+const packedSchema = z.object({ packedUpTo: z.int() })
+/** Nodes whose packed rows one look-up searches, at most. */
+const SLICE_NODES = 200
 
 const value = sql.placeholder
 
@@ -44,6 +53,35 @@ function prepareCharts(db: Db, name: ChartTable) {
       )
       .returning({ t: table.t })
       .prepare(),
+    isPacked: db
+      .select({ one: sql<number>`1` })
+      .from(PACKED[name])
+      .limit(1)
+      .prepare(),
+    nodes: db
+      .select({ id: nodes.id })
+      .from(nodes)
+      .where(sql`id > ${value('after')}`)
+      .orderBy(nodes.id)
+      .limit(value('most'))
+      .prepare(),
+    // A row of which a part is old stays.
+    oldRuns: db
+      .delete(PACKED[name])
+      .where(
+        sql`(node_id, t) in (select x.node_id, x.t from nodes n cross join ${PACKED[name]} x on x.node_id = n.id
+          where n.id > ${value('after')} and n.id <= ${value('upTo')}
+          and x.t <= ${value('cutoff')} - ${sql.raw(String(RUNS_OF[name].rowMs))} limit ${value('rows')})`,
+      )
+      .returning({ nodeId: PACKED[name].nodeId })
+      .prepare(),
+    // The others are counted when their next day is summarised.
+    count: prepareCount(
+      db,
+      sql`(select value as id from json_each(${value('nodes')})
+        where not exists (select 1 from ${PACKED[name]} x where x.node_id = value)) k`,
+      sql`k.id`,
+    ),
   }
 }
 
@@ -53,7 +91,7 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * Deletes the old rows of each chart, in slices; awaits `pause` after each. The next run continues where this one
+ * Deletes the old rows of each chart, and the packed rows of each node, in slices; awaits `pause` after each. The next run continues where this one
  * stopped, and a table that was worked through rests until its cutoff has moved by `restMs`. `goesOn` is false if `pause`
  * ended it.
  */
@@ -65,7 +103,9 @@ export async function sweepCharts(
   const prepared = queries(store)[table]
   const pass = await beginPass(store, table, cutoff, restMs)
   if (pass === null) return { rows: 0, goesOn: true }
-  let rows = 0
+  const packed = await sweepRuns(store, { table, pass }, { pause, share })
+  if (!packed.goesOn) return packed
+  let rows = packed.rows
   for (let place: Chart = chartSchema.safeParse(pass.place).data ?? FIRST; ;) {
     const charts: Chart[] = await prepared.charts.all({ ...place, most: partOf(SLICE_CHARTS, share()) })
     const last = charts.at(-1)
@@ -85,6 +125,36 @@ export async function sweepCharts(
     if (done.goesOn) place = last
     if (done.goesOn && (await pause())) continue
     await leaveAt(store, table, place)
+    return { rows, goesOn: false }
+  }
+}
+
+/** The packed rows of the same pass, as `sweepCharts`. */
+async function sweepRuns(
+  store: Store,
+  { table, pass }: { readonly table: ChartTable; readonly pass: Pass },
+  { pause, share }: { readonly pause: Pause; readonly share: Share },
+): Promise<{ readonly rows: number; readonly goesOn: boolean }> {
+  const prepared = queries(store)[table]
+  const begun = packedSchema.safeParse(pass.place).data
+  let rows = 0
+  if (pass.place !== null && begun === undefined) return { rows, goesOn: true }
+  if ((await prepared.isPacked.get()) === undefined) return { rows, goesOn: true }
+  for (let after = begun?.packedUpTo ?? 0; ;) {
+    const upTo = (await prepared.nodes.all({ after, most: partOf(SLICE_NODES, share()) })).at(-1)?.id
+    if (upTo === undefined) return { rows, goesOn: true }
+    const range = { after, upTo, cutoff: pass.cutoff }
+    const remove = async (most: number) => {
+      const gone = await store.lazily(() => prepared.oldRuns.all({ ...range, rows: most }))
+      const ids = [...new Set(gone.map(({ nodeId }) => nodeId))]
+      if (ids.length > 0) await prepared.count.run({ nodes: JSON.stringify(ids) })
+      return gone
+    }
+    const done = await inSlices(remove, { full: SLICE_RUNS, pause, share })
+    rows += done.rows
+    if (done.goesOn) after = upTo
+    if (done.goesOn && (await pause())) continue
+    await leaveAt(store, table, { packedUpTo: after })
     return { rows, goesOn: false }
   }
 }

@@ -13,12 +13,16 @@ import {
   traceroutes,
   waypoints,
 } from '../../db/schema.ts'
+import { literals } from '../../db/json-rows.ts'
+import { countedAs, RUNS_OF } from '../../db/runs.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
+import { isNameOf } from '../../shared/names.ts'
 import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
 import { BOUND_TABLES, type BoundTable } from '../retention/bounds.ts'
 import { trimPages } from './packet-pages.ts'
 import { capTo, tally } from '../base/fair-cap.ts'
+import { preparePacked, trimPacked } from './packed-quotas.ts'
 import { type Part, prepareThinning, thinOut } from './thinning.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 
@@ -100,8 +104,11 @@ function prepareTable(db: Db, table: BoundTable) {
       .where(sql`(${raw(key)}) in (${slice})`)
       .returning({ n: sql<number>`1` })
       .prepare()
-  const counted = sql`(select owner, n from row_counts where table_name = ${raw(`'${table}'`)}
-    and owner > ${value('after')} order by owner limit ${value('owners')}) c
+  const names = countedAs(table)
+  const ofTable = sql`table_name in (${literals(names)})`
+  const counts = names.length === 1 ? sql`owner, n from row_counts` : sql`owner, sum(n) as n from row_counts`
+  const counted = sql`(select ${counts} where ${ofTable} and owner > ${value('after')}
+    ${names.length === 1 ? sql`` : sql`group by owner`} order by owner limit ${value('owners')}) c
     left join nodes n on n.${raw(nodeKey)} = c.owner`
   return {
     owners: db
@@ -121,9 +128,7 @@ function prepareTable(db: Db, table: BoundTable) {
       .prepare(),
     clean: db
       .delete(rowCounts)
-      .where(
-        sql`table_name = ${raw(`'${table}'`)} and owner > ${value('after')} and owner <= ${value('upTo')} and n <= 0`,
-      )
+      .where(sql`${ofTable} and owner > ${value('after')} and owner <= ${value('upTo')} and n <= 0`)
       .prepare(),
     beyond: remove(
       sql`select ${raw(key)} from (select ${raw(keys)}, row_number() over (partition by ${raw(owner)}
@@ -144,6 +149,7 @@ function prepareTable(db: Db, table: BoundTable) {
           )
         : null,
     thinning: large !== undefined && 'thinnedFrom' in large ? prepareThinning(db, rows, large.thinnedFrom) : null,
+    packed: isNameOf(RUNS_OF, table) ? preparePacked(db, table) : null,
   }
 }
 
@@ -277,7 +283,9 @@ async function trimOwners(
 ): Promise<number> {
   let deleted = 0
   for (const [index, bucket] of buckets.entries()) {
-    const over = owners.filter((owner) => owner.bucket === index && owner.n > bucket.keep)
+    const full = owners.filter((owner) => owner.bucket === index && owner.n > bucket.keep)
+    const { removed: packed, over } = await trimPacked(run, prepared.packed, bucket, full)
+    deleted += packed
     for (let slice; bucket.excess > 0 && (slice = takeSlice(over, partOf(SLICE_ROWS, run.share()))).length > 0;) {
       const [only] = slice
       const isLarge = slice.length === 1 && only !== undefined && only.n > SLICE_ROWS

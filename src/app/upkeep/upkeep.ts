@@ -75,7 +75,7 @@ export async function deleteOld(
   await planRetention({ store, now: now(), everyMs: Math.max(PLAN_MS, restMs ?? 0) }, all, share)
   const { plans } = await readPlans(store)
   const cutoffs = plannedCutoffs(settings, plans, now())
-  const unsummarised = await oldestUnsummarised(store)
+  const unsummarised = await oldestUnsummarised(store, cutoffs.telemetry)
   const telemetry = Math.min(cutoffs.telemetry, unsummarised ?? cutoffs.telemetry)
   const traffic = { ...cutoffs, messages: promisedCutoffs(settings, now()).messages }
   // Needed if a collector is no longer configured. A running one does this itself, and earlier.

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { item } from '../../support/mesh/delivery.ts'
+import { MEASUREMENTS } from '../../support/mesh/measurements.ts'
 import { nodeStatus, packet, position, seconds, telemetry, text, user } from '../../support/mesh/mesh.ts'
 import { createSigner } from '../../support/mesh/signer.ts'
 import { type Client, createClient, refusal } from '../service.ts'
@@ -24,7 +25,9 @@ export function ingestScenarios(admin: () => Client): void {
     Object.fromEntries(
       await Promise.all(
         [...TABLES, 'nodes', 'sources', 'channels'].map(async (table) => {
-          const [row] = await admin().service.sql(`select count(*) as n from ${table}`)
+          const [row] = await admin().service.sql(
+            `select count(*) as n from ${table === 'telemetry' ? MEASUREMENTS : table}`,
+          )
           return [table, Number(row?.['n'])] as const
         }),
       ),

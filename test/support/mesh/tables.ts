@@ -1,4 +1,5 @@
 import type { SqliteStore } from '../../../src/node/database.ts'
+import { MEASUREMENTS } from './measurements.ts'
 
 const QUERIES = {
   nodes: 'select * from nodes order by node_num',
@@ -9,7 +10,7 @@ const QUERIES = {
   positions: `select node_num nodeNum, t, p.latitude, p.longitude, p.altitude, p.precision_bits precisionBits
     from positions p join nodes n on n.id = p.node_id`,
   telemetry: `select node_num nodeNum, m.name metric, t, v
-    from telemetry x join nodes n on n.id = x.node_id join metrics m on m.id = x.metric`,
+    from ${MEASUREMENTS} x join nodes n on n.id = x.node_id join metrics m on m.id = x.metric`,
   dirty: `select node_num || ' ' || m.name || ' ' || t
     from telemetry_dirty x join nodes n on n.id = x.node_id join metrics m on m.id = x.metric`,
   packets: `select t, packet_id packetId, from_node_num "from", to_node_num "to", channel, port, rx_snr rxSnr,

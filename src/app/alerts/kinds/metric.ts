@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { measurementOf, pathOf, RUNS, timeOf } from '../../../db/runs.ts'
 import { telemetry } from '../../../db/schema.ts'
 import type { Store } from '../../../db/store.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
@@ -115,16 +116,18 @@ async function measuredSeenBy(
   if (lacking.length === 0) return new Map()
   const t = sql<number>`(select max(t) from ${telemetry} where node_id = k.value and metric = m.id
     and ${onChannelSeenBy(telemetry.channel, view)})`
-  const rows = await db
-    .select({
-      nodeId: sql<number>`x.node_id`,
-      t: sql<number>`x.t`,
-      v: sql<number>`x.v`,
-      channel: sql<number | null>`x.channel`,
-    })
-    .from(sql`json_each(${JSON.stringify(lacking)}) k cross join metrics m on m.name = ${metric}
-      cross join telemetry x on x.node_id = k.value and x.metric = m.id and x.t = ${t}`)
-    .all()
+  const { v, channel } = measurementOf()
+  const inRuns = sql`(select json_array(${timeOf(RUNS)}, ${v}, ${channel}) from telemetry_runs r
+    cross join json_each(r.body, ${pathOf(sql`m.id`)}) e where r.node_id = k.value
+    and ${onChannelSeenBy(sql`${channel}`, view)} order by r.t desc, e.key + 0 desc limit 1)`
+  const asked = sql`json_each(${JSON.stringify(lacking)}) k cross join metrics m on m.name = ${metric}`
+  const rows = await db.all<Measured & { readonly nodeId: number }>(
+    sql`select nodeId, max(t) as t, v, channel from (
+      select x.node_id as nodeId, x.t as t, x.v as v, x.channel as channel from ${asked}
+        cross join telemetry x on x.node_id = k.value and x.metric = m.id and x.t = ${t}
+      union all select id, row ->> 0, row ->> 1, row ->> 2 from
+        (select k.value as id, ${inRuns} as row from ${asked}) where row is not null) group by nodeId`,
+  )
   return new Map(rows.map(({ nodeId, ...measured }) => [nodeId, measured]))
 }
 

@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gte, isNull, lt, sql } from 'drizzle-orm'
 import { hasPages, packetsWithin } from '../../../db/packet-log.ts'
-import { auditLog, metrics, packets, positions, telemetry } from '../../../db/schema.ts'
+import { entriesOf, hasRuns, measurementOf, RUNS, timeOf } from '../../../db/runs.ts'
+import { auditLog, metrics, packets, positions } from '../../../db/schema.ts'
 import type { HEARD_BY } from '../../../shared/alerts/alert-kinds.ts'
 import type { Store } from '../../../db/store.ts'
 import { canReadChannel } from '../../../shared/access/scope.ts'
@@ -51,16 +52,19 @@ export async function readHeard(
 type Reader = Pick<SignedInCtx, 'store' | 'viewer'>
 
 /** Measurements of one node since a time that the viewer may see, oldest first. */
-export async function readMeasured({ store: { db }, viewer }: Reader, nodeId: number, metric: string, since: number) {
+export async function readMeasured({ store, viewer }: Reader, nodeId: number, metric: string, since: number) {
   const id = sql`(select ${metrics.id} from ${metrics} where ${metrics.name} = ${metric})`
-  const rows = await db
-    .select({ t: telemetry.t, v: telemetry.v, channel: telemetry.channel })
-    .from(telemetry)
-    .where(and(eq(telemetry.nodeId, nodeId), eq(telemetry.metric, id), gte(telemetry.t, since)))
-    .orderBy(asc(telemetry.t))
-    .limit(MAX_POINTS)
-    .all()
-  return rows.filter(({ channel }) => canReadChannel(viewer.view, channel))
+  const { v, channel } = measurementOf()
+  const range = { node: sql`${nodeId}`, metric: id, from: sql`${since}`, to: sql`${Number.MAX_SAFE_INTEGER}` }
+  const packed = entriesOf(RUNS, range)
+  const more = (await hasRuns(store))
+    ? sql`union all select ${timeOf(RUNS)}, ${v}, ${channel} from ${packed.from} where ${packed.where}`
+    : sql``
+  const rows = await store.db.all<{ t: number; v: number; channel: number | null }>(
+    sql`select t, v, channel from telemetry where node_id = ${nodeId} and metric = ${id} and t >= ${since}
+      ${more} order by t limit ${MAX_POINTS}`,
+  )
+  return rows.filter((row) => canReadChannel(viewer.view, row.channel))
 }
 
 /** Positions of one node, as `readMeasured`. */

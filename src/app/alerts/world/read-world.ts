@@ -1,9 +1,11 @@
 import { ownedBy } from '../../base/owned.ts'
-import { desc, eq, gt, sql } from 'drizzle-orm'
+import { desc, eq, gt, sql, type SQL } from 'drizzle-orm'
+import * as z from 'zod'
 import { BY_PLACE, hasPages, LAST_PACKET, packedOf } from '../../../db/packet-log.ts'
+import { hasRuns, measurementOf, pathOf, RUNS, timeOf } from '../../../db/runs.ts'
 import { alertAnchors, alertMarks, auditLog, metrics, nodes, packets, sources } from '../../../db/schema.ts'
 import { prepareOnce, rawRows, type Statement, type Store } from '../../../db/store.ts'
-import { isFuture, MINUTE_MS } from '../../../shared/time.ts'
+import { DAY_MS, isFuture, MINUTE_MS } from '../../../shared/time.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 import type { Radio } from '../../mesh/radios/radio.ts'
 import { findWeakKeys } from '../../mesh/nodes/key-health.ts'
@@ -55,6 +57,41 @@ const anchorColumns = {
 }
 type RawAnchor = readonly [ruleId: number, nodeNum: number, latitude: number, longitude: number]
 
+/** Packed hours that are looked at for each node, whether it has the metric or not. */
+const RECENT_MS = 2 * DAY_MS
+
+const latestSchema = z.object({ t: z.number(), v: z.number(), channel: z.number().nullable() })
+
+/** The latest packed measurement of node `n` and metric `m` as JSON, in rows `r`. It reads them from the newest on. */
+function latestPacked(condition: SQL): SQL {
+  const { v, channel } = measurementOf()
+  return sql`(select json_object('t', ${timeOf(RUNS)}, 'v', ${v}, 'channel', ${channel}) from telemetry_runs r
+    cross join json_each(r.body, ${pathOf(sql`m.id`)}) e where r.node_id = n.id and ${condition}
+    order by r.t desc, e.key + 0 desc limit 1)`
+}
+
+/** The latest measurement of each node. Packed hours before the recent ones are read only where the metric is known. */
+function prepareLatest(db: Store['db'], isPacked: boolean) {
+  const packed = sql<string | null>`coalesce(${latestPacked(sql`r.t >= ${value('recent')}`)},
+    iif(exists (select 1 from telemetry_daily_runs d where d.node_id = n.id
+      and json_type(d.body, ${pathOf(sql`m.id`)}) is not null), ${latestPacked(sql`true`)}, null))`
+  const isMeasured = sql`exists (select 1 from telemetry where node_id = n.id and metric = m.id)`
+  const either = sql`(${isMeasured} or exists (select 1 from telemetry_runs where node_id = n.id))`
+  return db
+    .select({
+      nodeId: sql<number>`n.id`,
+      t: sql<number | null>`(select max(t) from telemetry where node_id = n.id and metric = m.id)`,
+      v: sql<number>`(select v from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
+      channel: sql<
+        number | null
+      >`(select channel from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
+      packed: isPacked ? packed : sql<string | null>`null`,
+    })
+    .from(sql`nodes n join ${metrics} m on m.name = ${value('metric')}`)
+    .where(sql`n.id > ${value('after')} and n.id <= ${value('until')} and ${isPacked ? either : isMeasured}`)
+    .prepare()
+}
+
 const queries = prepareOnce((db) => ({
   nodes: db
     .select(nodeColumns)
@@ -94,19 +131,8 @@ const queries = prepareOnce((db) => ({
         order by ${BY_PLACE} limit ${sql.raw(String(LATEST_PACKETS))}))`,
     )
     .prepare(),
-  latest: db
-    .select({
-      nodeId: sql<number>`n.id`,
-      t: sql<number>`(select max(t) from telemetry where node_id = n.id and metric = m.id)`,
-      v: sql<number>`(select v from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
-      channel: sql<
-        number | null
-      >`(select channel from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
-    })
-    .from(sql`nodes n join ${metrics} m on m.name = ${value('metric')}`)
-    .where(sql`n.id > ${value('after')} and n.id <= ${value('until')}
-      and exists (select 1 from telemetry where node_id = n.id and metric = m.id)`)
-    .prepare(),
+  latest: prepareLatest(db, false),
+  latestOfBoth: prepareLatest(db, true),
   anchors: db.select(anchorColumns).from(alertAnchors).prepare(),
   someAnchors: db
     .select(anchorColumns)
@@ -145,16 +171,20 @@ export async function readWorld(
   if (known === null) return null
   const { links, marks } = await readLinks(needs)
   const latest = new Map<string, Map<number, Measured>>()
+  const latestOf = (await hasRuns(store)) ? queries(store).latestOfBoth : queries(store).latest
   const lastId = known.at(-1)?.id ?? 0
   for (const metric of new Set(wanted.flatMap((each) => each.metric ?? []))) {
     const values = new Map<number, Measured>()
     for (let after = 0; after < lastId; after += NODES_AT_ONCE) {
-      for (const { nodeId, t, v, channel } of await queries(store).latest.all({
+      for (const { nodeId, t, v, channel, packed } of await latestOf.all({
         metric,
         after,
         until: after + NODES_AT_ONCE,
+        recent: now - RECENT_MS,
       })) {
-        values.set(nodeId, { t, v, channel })
+        const inRun = packed === null ? null : latestSchema.parse(JSON.parse(packed))
+        if (inRun !== null && inRun.t > (t ?? 0)) values.set(nodeId, inRun)
+        else if (t !== null) values.set(nodeId, { t, v, channel })
       }
       if (!(await pause())) return null
     }

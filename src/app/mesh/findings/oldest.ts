@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import { pathOf, RUNS_OF } from '../../../db/runs.ts'
 import { DAY_MS } from '../../../shared/time.ts'
 import { packetFrom } from '../topology/last-packet.ts'
 import { aboutHeard, type Looking } from './rule.ts'
@@ -10,16 +11,22 @@ const least = (times: readonly { readonly t: number | null }[]): number | null =
   return known.length === 0 ? null : known.reduce((a, b) => Math.min(a, b))
 }
 
-/** The first summary of a measurement. */
+/** The first summary of a measurement, in rows of both forms. */
 export function oldestMeasured(table: 'telemetry_hourly' | 'telemetry_daily', metric: string) {
+  const form = RUNS_OF[table]
+  const packed = sql`select r.t + (select min(e.key + 0) from json_each(r.body, ${pathOf(sql`m.id`)}) e) * ${form.stepMs}
+    from ${sql.raw(form.table)} r where r.node_id = n.id and json_type(r.body, ${pathOf(sql`m.id`)}) is not null
+    order by r.t limit 1`
   return async (looking: Looking): Promise<number | null> =>
     least(
       await aboutHeard(looking, (nums) =>
         looking.store.db.all<{ t: number | null }>(
-          sql`select min((select d.t from ${sql.raw(table)} d where d.node_id = n.id and d.metric = m.id
-              order by d.t limit 1)) as t
+          sql`select min(t) as t from (select (select d.t from ${sql.raw(table)} d where d.node_id = n.id and d.metric = m.id
+              order by d.t limit 1) as t
             from metrics m cross join nodes n
-            where m.name = ${metric} and n.node_num in (select value from json_each(${nums}))`,
+            where m.name = ${metric} and n.node_num in (select value from json_each(${nums}))
+            union all select (${packed}) from metrics m cross join nodes n
+            where m.name = ${metric} and n.node_num in (select value from json_each(${nums})))`,
         ),
       ),
     )

@@ -1,11 +1,13 @@
 import { getTableName, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
+import { WHOLE_RUN } from '../../../db/runs.ts'
 import { telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../../base/pacing/slice-share.ts'
 import { endPass, leaveAt, readPlace } from '../../base/pacing/sweeps.ts'
-import { FIRST_DIRECT, MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
+import { oneChannel } from './one-channel.ts'
+import { oldestUnsummarisedRun, rollUpRuns } from './roll-up-runs.ts'
 
 /** Hours summarised in one transaction at most. */
 const SLICE_HOURS = 250
@@ -24,15 +26,6 @@ const KEEP_THE_FULLER = sql`on conflict (node_id, metric, t) do update set
   channel = excluded.channel
   where excluded.n >= n`
 
-const DIRECT = sql.raw(String(FIRST_DIRECT))
-const MIXED = sql.raw(String(MIXED_WITH_DIRECT))
-
-/** The channel of all measurements in a summary, or a marker if there are several. */
-const ONE_CHANNEL = sql`case when count(x.channel) = 0 then null
-  when count(x.channel) = count(*) and min(x.channel) = max(x.channel) then min(x.channel)
-  when max(x.channel >= ${DIRECT} or x.channel = ${MIXED}) then ${MIXED}
-  else ${sql.raw(String(UNKNOWN_CHANNEL))} end`
-
 type Source = typeof telemetry | typeof telemetryHourly
 
 /** Summarises the rows of `source` in each span of `keys` and writes one row for each. */
@@ -47,7 +40,7 @@ function prepareRollUp(
   return db
     .insert(target)
     .select(
-      sql`${keys} select k.node_id, k.metric, k.t, ${sums}, ${latest}, ${ONE_CHANNEL} from k cross join ${from} x
+      sql`${keys} select k.node_id, k.metric, k.t, ${sums}, ${latest}, ${oneChannel(sql`x.channel`)} from k cross join ${from} x
         where ${isWithin} group by k.node_id, k.metric, k.t ${KEEP_THE_FULLER}`,
     )
     .prepare()
@@ -59,7 +52,7 @@ const queries = prepareOnce((db) => ({
     .from(telemetryDirty)
     .where(
       sql`(node_id, metric, t) > (${sql.placeholder('nodeId')}, ${sql.placeholder('metric')}, ${sql.placeholder('t')})
-        and t < ${sql.placeholder('before')}`,
+        and metric > ${sql.raw(String(WHOLE_RUN))} and t < ${sql.placeholder('before')}`,
     )
     .orderBy(telemetryDirty.nodeId, telemetryDirty.metric, telemetryDirty.t)
     .limit(sql.placeholder('hours'))
@@ -101,6 +94,16 @@ export async function rollUp(
   share: Share = wholeSlices,
   before = Number.MAX_SAFE_INTEGER,
 ): Promise<number> {
+  let goesOn = true
+  const watched = async () => {
+    goesOn = await pause()
+    return goesOn
+  }
+  const hours = await rollUpRows(store, watched, share, before)
+  return goesOn ? hours + (await rollUpRuns(store, pause, share, before)) : hours
+}
+
+async function rollUpRows(store: Store, pause: () => Promise<boolean>, share: Share, before: number): Promise<number> {
   const prepared = queries(store)
   const begun = hourSchema.safeParse(await readPlace(store, 'summaries')).data ?? null
   let place = begun ?? FIRST
@@ -133,9 +136,11 @@ export async function rollUp(
   }
 }
 
-/** The oldest hour that is not summarised yet; null: none. */
-export async function oldestUnsummarised(store: Store): Promise<number | null> {
-  return (await queries(store).oldest.get())?.t ?? null
+/** The oldest hour that is not summarised yet; null: none, at least before `before`. */
+export async function oldestUnsummarised(store: Store, before: number): Promise<number | null> {
+  const rows = (await queries(store).oldest.get())?.t ?? null
+  const runs = await oldestUnsummarisedRun(store, before)
+  return rows === null || runs === null ? (rows ?? runs) : Math.min(rows, runs)
 }
 
 /** The days of these hours, each once. */

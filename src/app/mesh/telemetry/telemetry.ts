@@ -1,16 +1,14 @@
-import { and, eq, gte, lte, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
-import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../../db/schema.ts'
-import { type Db, prepareOnce, rawRows } from '../../../db/store.ts'
+import { rawRows } from '../../../db/store.ts'
 import { nearestNames } from '../../../shared/nearest.ts'
 import { isKnownMetric, knownMetrics } from '../../../meshtastic/payload/telemetry.ts'
 import { AppError } from '../../http/errors.ts'
 import { unitOf } from '../../../shared/mesh/metric-units.ts'
 import { getNodeRowId } from '../nodes/seen.ts'
 import type { Reader } from '../../base/context.ts'
-import { ofVisibleNodes, onVisibleChannel, seesEverything, visibleValues } from '../../accounts/access/visible.ts'
-import { MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
+import { seesEverything, visibleValues } from '../../accounts/access/visible.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
+import { queriesFor } from './queries.ts'
 
 /**
  * Ranges up to this long are read from single measurements; up to the other limit from hours; longer ones from days.
@@ -52,135 +50,6 @@ export type Range = {
   readonly points: number
 }
 
-const value = sql.placeholder
-
-const isInRange = (t: typeof telemetry | typeof telemetryHourly | typeof telemetryDaily) =>
-  and(eq(t.nodeId, value('nodeId')), eq(t.metric, value('metric')), gte(t.t, value('from')), lte(t.t, value('to')))
-
-const MIXED = sql.raw(`(${UNKNOWN_CHANNEL}, ${MIXED_WITH_DIRECT})`)
-
-/** A summary of several channels is recalculated from those of its rows that the view includes. */
-const seenSums = (db: Db, { table, below, spanMs, sums }: Summaries) =>
-  db
-    .select({
-      t: sql<number>`s.t`,
-      n: sql<number>`s.n`,
-      min: sql<number>`s.min`,
-      max: sql<number>`s.max`,
-      sum: sql<number>`s.sum`,
-    })
-    .from(
-      sql`(select t, n, min, max, sum from ${table} where ${isInRange(table)} and ${onVisibleChannel(table.channel)}
-        union all select d.t, ${sums} from ${table} d cross join ${below} x on x.node_id = d.node_id
-          and x.metric = d.metric and x.t >= d.t and x.t < d.t + ${sql.raw(String(spanMs))}
-          and ${onVisibleChannel(sql`x.channel`)}
-        where d.node_id = ${value('nodeId')} and d.metric = ${value('metric')} and d.t >= ${value('from')}
-          and d.t <= ${value('to')} and d.channel in ${MIXED} and not ${onVisibleChannel(sql`d.channel`)} group by d.t) s`,
-    )
-    .orderBy(sql`s.t`)
-    .prepare()
-
-type Summaries = {
-  readonly table: typeof telemetryHourly | typeof telemetryDaily
-  readonly below: typeof telemetry | typeof telemetryHourly
-  readonly spanMs: number
-  /** n, min, max and sum of the rows `x`. */
-  readonly sums: SQL
-}
-
-const OF_MEASUREMENTS = sql`count(*) as n, min(x.v) as min, max(x.v) as max, sum(x.v) as sum`
-const OF_HOURS = sql`sum(x.n) as n, min(x.min) as min, max(x.max) as max, sum(x.sum) as sum`
-
-const readFresh = (db: Db, isSeen?: SQL) =>
-  db
-    .select({
-      t: sql<number>`d.t`,
-      n: sql<number>`count(*)`,
-      min: sql<number>`min(x.v)`,
-      max: sql<number>`max(x.v)`,
-      sum: sql<number>`sum(x.v)`,
-    })
-    .from(sql`telemetry_dirty d cross join telemetry x`)
-    .where(
-      and(
-        sql`d.node_id = ${value('nodeId')} and d.metric = ${value('metric')} and d.t >= ${value('from')}
-        and d.t <= ${value('to')} and x.node_id = d.node_id and x.metric = d.metric and x.t >= d.t
-        and x.t < d.t + ${sql.raw(String(HOUR_MS))}`,
-        isSeen,
-      ),
-    )
-    .groupBy(sql`d.t`)
-    .prepare()
-
-const readRaw = (db: Db, isSeen?: SQL) =>
-  db
-    .select({ t: telemetry.t, v: telemetry.v })
-    .from(telemetry)
-    .where(and(isInRange(telemetry), isSeen))
-    .orderBy(telemetry.t)
-    .prepare()
-
-const readRollUp = (db: Db, table: typeof telemetryHourly | typeof telemetryDaily) =>
-  db
-    .select({ t: table.t, n: table.n, min: table.min, max: table.max, sum: table.sum })
-    .from(table)
-    .where(isInRange(table))
-    .orderBy(table.t)
-    .prepare()
-
-const queries = prepareOnce((db) => ({
-  metric: db
-    .select({ id: metrics.id })
-    .from(metrics)
-    .where(eq(metrics.name, value('name')))
-    .prepare(),
-  all: db.select({ metric: metrics.name }).from(metrics).orderBy(metrics.name).prepare(),
-  // One look-up by the start of the primary key for each metric, regardless of the number of rows.
-  ofNode: db
-    .select({ metric: metrics.name })
-    .from(metrics)
-    .where(
-      sql`exists (select 1 from telemetry x where x.node_id = ${value('nodeId')} and x.metric = metrics.id)
-        or exists (select 1 from telemetry_daily x where x.node_id = ${value('nodeId')} and x.metric = metrics.id)`,
-    )
-    .orderBy(metrics.name)
-    .prepare(),
-  raw: readRaw(db),
-  hour: readRollUp(db, telemetryHourly),
-  day: readRollUp(db, telemetryDaily),
-  // Summarises hours that have no summary yet.
-  fresh: readFresh(db),
-}))
-
-/** The same for views without all channels. */
-const seenQueries = prepareOnce((db) => ({
-  ofNode: db
-    .select({ metric: metrics.name })
-    .from(metrics)
-    .where(
-      sql`exists (select 1 from telemetry x where x.node_id = ${value('nodeId')} and x.metric = metrics.id
-          and ${onVisibleChannel(sql`x.channel`)})
-        or exists (select 1 from telemetry_daily x where x.node_id = ${value('nodeId')} and x.metric = metrics.id
-          and ${onVisibleChannel(sql`x.channel`)})`,
-    )
-    .orderBy(metrics.name)
-    .prepare(),
-  // Reads the daily rows. For a metric on none of the channels, it reads all of them.
-  all: db
-    .select({ metric: metrics.name })
-    .from(metrics)
-    .where(
-      sql`exists (select 1 from nodes n cross join telemetry_daily x on x.node_id = n.id and x.metric = metrics.id
-        where ${onVisibleChannel(sql`x.channel`)} and ${ofVisibleNodes(sql`n.node_num`)})`,
-    )
-    .orderBy(metrics.name)
-    .prepare(),
-  raw: readRaw(db, onVisibleChannel(telemetry.channel)),
-  hour: seenSums(db, { table: telemetryHourly, below: telemetry, spanMs: HOUR_MS, sums: OF_MEASUREMENTS }),
-  day: seenSums(db, { table: telemetryDaily, below: telemetryHourly, spanMs: DAY_MS, sums: OF_HOURS }),
-  fresh: readFresh(db, onVisibleChannel(sql`x.channel`)),
-}))
-
 /** Several measurements as one point. */
 type Sum = {
   readonly t: number
@@ -195,7 +64,7 @@ export async function listMetrics(
   { store, viewer: { view } }: Reader,
   nodeNum: number | null,
 ): Promise<z.infer<typeof metricsSchema>> {
-  const { all, ofNode } = seesEverything(view) ? queries(store) : seenQueries(store)
+  const { all, ofNode } = await queriesFor(store, seesEverything(view))
   const values = visibleValues(view)
   const rows =
     nodeNum === null
@@ -213,7 +82,7 @@ export async function readSeries(
   { store, viewer: { view } }: Reader,
   { nodeNum, metric, from, to, points }: Range,
 ): Promise<Series> {
-  const prepared = { ...queries(store), ...(seesEverything(view) ? {} : seenQueries(store)) }
+  const prepared = await queriesFor(store, seesEverything(view))
   const nodeId = await getNodeRowId(store, view, nodeNum)
   const known = await prepared.metric.get({ name: metric })
   const unit = unitOf(metric)
@@ -226,7 +95,7 @@ export async function readSeries(
   const byHours = { rows: prepared.raw, summaries: prepared.hour, spanMs: HOUR_MS }
   const byDays = { rows: prepared.hour, summaries: prepared.day, spanMs: DAY_MS }
   if (wanted === 'raw') {
-    const rows = await rawRows<RawPoint>(prepared.raw, range)
+    const rows = await readPoints(prepared, range)
     const isKept =
       (await isComplete(byHours, range, rows[0]?.[0])) &&
       (rows.length > 0 || (await isComplete(byDays, range, undefined)))
@@ -251,6 +120,7 @@ function startOf(t: number, spanMs: number): number {
   return t - (t % spanMs)
 }
 
+type Prepared = Awaited<ReturnType<typeof queriesFor>>
 type Asked = Record<string, string | number> & { readonly from: number; readonly to: number }
 
 /** A select whose rows begin with their time. */
@@ -258,8 +128,27 @@ type Rows = Parameters<typeof rawRows>[0]
 type RawPoint = readonly [t: number, v: number]
 type RawSum = readonly [t: number, n: number, min: number, max: number, sum: number]
 
-async function readSums(select: Rows, range: Asked): Promise<Sum[]> {
-  return (await rawRows<RawSum>(select, range)).map(([t, n, min, max, sum]) => ({ t, n, min, max, sum }))
+async function readPoints({ raw, isPacked }: Prepared, range: Asked): Promise<readonly RawPoint[]> {
+  const rows = await rawRows<RawPoint>(raw, range)
+  return isPacked ? inOrder(rows, ([t]) => t, first) : rows
+}
+
+const first = (point: RawPoint) => point
+
+async function readSums(select: Rows, range: Asked, isPacked: boolean): Promise<readonly Sum[]> {
+  const sums = (await rawRows<RawSum>(select, range)).map(([t, n, min, max, sum]): Sum => ({ t, n, min, max, sum }))
+  return isPacked ? inOrder(sums, ({ t }) => t, join) : sums
+}
+
+/** Rows of both forms by time; of two at the same time, `merge` makes one. */
+function inOrder<T>(rows: readonly T[], timeOf: (row: T) => number, merge: (first: T, other: T) => T): readonly T[] {
+  if (rows.every((row, index) => index === 0 || timeOf(rows[index - 1] ?? row) < timeOf(row))) return rows
+  const byTime = new Map<number, T>()
+  for (const row of rows) {
+    const known = byTime.get(timeOf(row))
+    byTime.set(timeOf(row), known === undefined ? row : merge(known, row))
+  }
+  return [...byTime.values()].toSorted((a, b) => timeOf(a) - timeOf(b))
 }
 
 /** False if the range begins with summaries whose source rows are deleted. `first`: the first row of the range. */
@@ -277,12 +166,9 @@ async function isComplete(
 }
 
 /** Days with hours that are not summarised yet are put together from their hours. */
-async function readDays(
-  prepared: Pick<ReturnType<typeof queries>, 'hour' | 'day' | 'fresh'>,
-  range: Asked,
-): Promise<Sum[]> {
-  const days = new Map((await readSums(prepared.day, range)).map((sum) => [sum.t, sum]))
-  const added = await readSums(prepared.fresh, range)
+async function readDays(prepared: Prepared, range: Asked): Promise<Sum[]> {
+  const days = new Map((await readSums(prepared.day, range, prepared.isPacked)).map((sum) => [sum.t, sum]))
+  const added = await readSums(prepared.fresh, range, prepared.isPacked)
   if (added.length === 0) return [...days.values()]
   const begun = new Set(added.map(({ t }) => startOf(t, DAY_MS)))
   const from = Math.min(...begun)
@@ -309,12 +195,9 @@ function refuseUnknown(metric: string): void {
   throw new AppError('invalid_request', `metric: ${message}`, { issues: [{ path: 'metric', message }] })
 }
 
-async function readHours(
-  { hour, fresh }: Pick<ReturnType<typeof queries>, 'hour' | 'fresh'>,
-  range: Asked,
-): Promise<Sum[]> {
-  const hours = new Map((await readSums(hour, range)).map((sum) => [sum.t, sum]))
-  const added = await readSums(fresh, range)
+async function readHours({ hour, fresh, isPacked }: Prepared, range: Asked): Promise<Sum[]> {
+  const hours = new Map((await readSums(hour, range, isPacked)).map((sum) => [sum.t, sum]))
+  const added = await readSums(fresh, range, isPacked)
   if (added.length === 0) return [...hours.values()]
   for (const sum of added) if (sum.n >= (hours.get(sum.t)?.n ?? 0)) hours.set(sum.t, sum)
   return [...hours.values()].toSorted((a, b) => a.t - b.t)

@@ -43,14 +43,45 @@ export const telemetryDaily = sqliteTable('telemetry_daily', rollUpColumns(), (t
   primaryKey({ columns: [t.nodeId, t.metric, t.t] }),
 ])
 
-/** Hours with measurements that are not summarised yet. WITHOUT ROWID in its migration. */
+/** Hours with measurements that are not summarised yet, also of `telemetryRuns`. WITHOUT ROWID in its migration. */
 export const telemetryDirty = sqliteTable(
   'telemetry_dirty',
   {
     nodeId: integer('node_id').notNull(),
+    /** 0: all of a packed hour. */
     metric: integer('metric').notNull(),
     /** Start of the hour, UTC. */
     t: integer('t').notNull(),
   },
   (t) => [primaryKey({ columns: [t.nodeId, t.metric, t.t] })],
 )
+
+const runColumns = () => ({
+  nodeId: integer('node_id').notNull(),
+  /** Start of what the row covers, UTC. */
+  t: integer('t').notNull(),
+  /** JSON; see `src/db/runs.ts`. */
+  body: text('body').notNull(),
+})
+
+/** Measurements of a node in an hour as one row, where written rows cost. WITHOUT ROWID in their migration. */
+export const telemetryRuns = sqliteTable('telemetry_runs', runColumns(), (t) => [
+  primaryKey({ columns: [t.nodeId, t.t] }),
+])
+/** The hours of a node's day as one row. */
+export const telemetryHourlyRuns = sqliteTable('telemetry_hourly_runs', runColumns(), (t) => [
+  primaryKey({ columns: [t.nodeId, t.t] }),
+])
+/** The days of a node in 30 days as one row. */
+export const telemetryDailyRuns = sqliteTable('telemetry_daily_runs', runColumns(), (t) => [
+  primaryKey({ columns: [t.nodeId, t.t] }),
+])
+
+/**
+ * Up to which hour or day, and there up to which node, packed rows are summarised. WITHOUT ROWID in its migration.
+ */
+export const telemetryPlaces = sqliteTable('telemetry_places', {
+  name: text('name', { enum: ['hours', 'days'] }).primaryKey(),
+  t: integer('t').notNull(),
+  nodeId: integer('node_id').notNull(),
+})

@@ -1,7 +1,9 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { hasRuns } from '../../../../db/runs.ts'
 import { DAY_MS } from '../../../../shared/time.ts'
 import { oldestMeasured } from '../oldest.ts'
+import { packedDays } from '../packed.ts'
 import { aboutHeard, defineRule } from '../rule.ts'
 
 const DAYS = 10
@@ -12,6 +14,8 @@ const FALL = 2
 const FULL = 80
 const POWERED = 101
 const METRIC = 'deviceMetrics.batteryLevel'
+
+const isAsked = (nums: string) => sql`m.name = ${METRIC} and n.node_num in (select value from json_each(${nums}))`
 
 /** The lowest level of each day falls: the sun, or the battery, is not enough. */
 export const battery = defineRule({
@@ -24,13 +28,15 @@ export const battery = defineRule({
   past: { everyMs: DAY_MS, oldest: oldestMeasured('telemetry_daily', METRIC) },
   async look(looking) {
     const { store, now } = looking
+    const isPacked = await hasRuns(store)
     const rows = await aboutHeard(looking, (nums) =>
       store.db.all<{ nodeNum: number; day: number; least: number; channel: number | null }>(
-        sql`select n.node_num as nodeNum, d.t / ${DAY_MS} as day, d.min as least, d.channel as channel
-          from metrics m cross join nodes n cross join telemetry_daily d on d.node_id = n.id and d.metric = m.id
-          where m.name = ${METRIC} and d.t between ${now - DAYS * DAY_MS} and ${now} and d.max < ${POWERED}
-            and n.node_num in (select value from json_each(${nums}))
-          order by n.node_num, d.t`,
+        sql`select nodeNum, t / ${DAY_MS} as day, min as least, channel from (
+            select n.node_num as nodeNum, d.t as t, d.min as min, d.max as max, d.channel as channel
+            from metrics m cross join nodes n cross join telemetry_daily d on d.node_id = n.id and d.metric = m.id
+            where ${isAsked(nums)} and d.t between ${now - DAYS * DAY_MS} and ${now}
+            ${isPacked ? sql`union all ${packedDays({ isAsked: isAsked(nums), from: now - DAYS * DAY_MS, to: now })}` : sql``})
+          where max < ${POWERED} order by nodeNum, t`,
       ),
     )
     return Array.from(Map.groupBy(rows, ({ nodeNum }) => nodeNum)).flatMap(([nodeNum, days]) => {

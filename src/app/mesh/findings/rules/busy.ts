@@ -1,12 +1,16 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
+import { hasRuns } from '../../../../db/runs.ts'
 import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
 import { oldestMeasured } from '../oldest.ts'
+import { packedHours } from '../packed.ts'
 import { aboutHeard, defineRule } from '../rule.ts'
 
 /** From 25 % on firmware sends its own measurements less often; from 40 % on none. */
 const BUSY = 25
 const METRIC = 'deviceMetrics.channelUtilization'
+
+const isAsked = (nums: string) => sql`m.name = ${METRIC} and n.node_num in (select value from json_each(${nums}))`
 
 /** A place where the channel is nearly full. */
 export const busy = defineRule({
@@ -15,13 +19,15 @@ export const busy = defineRule({
   past: { everyMs: 6 * HOUR_MS, oldest: oldestMeasured('telemetry_hourly', METRIC) },
   async look(looking) {
     const { store, now } = looking
+    const isPacked = await hasRuns(store)
     const rows = await aboutHeard(looking, (nums) =>
       store.db.all<{ nodeNum: number; mean: number; channel: number | null }>(
-        sql`select n.node_num as nodeNum, sum(d.sum) / sum(d.n) as mean, d.channel as channel
-          from metrics m cross join nodes n cross join telemetry_hourly d on d.node_id = n.id and d.metric = m.id
-          where m.name = ${METRIC} and d.t between ${now - DAY_MS} and ${now}
-            and n.node_num in (select value from json_each(${nums}))
-          group by n.node_num, d.channel having count(*) >= 3 and mean >= ${BUSY}`,
+        sql`select nodeNum, sum(sum) / sum(n) as mean, channel from (
+            select n.node_num as nodeNum, d.n as n, d.sum as sum, d.channel as channel
+            from metrics m cross join nodes n cross join telemetry_hourly d on d.node_id = n.id and d.metric = m.id
+            where ${isAsked(nums)} and d.t between ${now - DAY_MS} and ${now}
+            ${isPacked ? sql`union all ${packedHours({ isAsked: isAsked(nums), from: now - DAY_MS, to: now })}` : sql``})
+          group by nodeNum, channel having count(*) >= 3 and mean >= ${BUSY}`,
       ),
     )
     return rows.map(({ nodeNum, mean, channel }) => ({

@@ -2,6 +2,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../../db/json-rows.ts'
 import { metrics, positions, telemetry, telemetryDirty } from '../../../../db/schema.ts'
 import { prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
+import { type Measurements, writeRuns } from './runs.ts'
 
 /** The position of a node at `t`, in milliseconds. */
 export type PositionRow = {
@@ -12,15 +13,6 @@ export type PositionRow = {
   readonly altitude: number | null
   readonly precisionBits: number | null
   /** Its channel; see `UNKNOWN_CHANNEL`. */
-  readonly channel: number | null
-}
-
-/** Measurements of a node at `t`: values by `variant.metric`. */
-export type Measurements = {
-  readonly nodeNum: number
-  readonly t: number
-  readonly values: Readonly<Record<string, number>>
-  /** Their channel; see `UNKNOWN_CHANNEL`. */
   readonly channel: number | null
 }
 
@@ -73,7 +65,12 @@ const queries = prepareOnce((db) => ({
     from: OF_METRIC,
     onConflict: sql`on conflict do nothing`,
   }),
-  metrics: prepareJsonInsert(db, metrics, { values: METRIC_VALUES, onConflict: sql`on conflict do nothing` }),
+  // A conflict would count the last id up, which is one more write.
+  metrics: prepareJsonInsert(db, metrics, {
+    values: METRIC_VALUES,
+    from: sql`cross join (select 1) on not exists (select 1 from metrics m where m.name = ${field('name')})`,
+    onConflict: sql`on conflict do nothing`,
+  }),
 }))
 
 /** Statements that add to the tracks of nodes; the nodes exist already, or are created earlier in the same step. */
@@ -82,8 +79,8 @@ export function writePositions(store: Store, rows: readonly PositionRow[]): Stat
 }
 
 /**
- * Statements that insert measurements of nodes, and metrics missing from `knownMetrics`. They also mark the affected
- * hours for a new summary.
+ * Statements that insert measurements of nodes, packed if the store packs, and metrics missing from `knownMetrics`. They
+ * also mark the affected hours for a new summary.
  */
 export function writeTelemetry(
   store: Store,
@@ -95,8 +92,7 @@ export function writeTelemetry(
   const { metrics: writeMetrics, telemetry: writeRows, dirty: writeHours } = queries(store)
   return [
     ...(added.length > 0 ? [writeMetrics(added.map((name) => ({ name })))] : []),
-    writeRows(rows),
-    writeHours(rows),
+    ...(store.packs ? writeRuns(store, rows) : [writeRows(rows), writeHours(rows)]),
   ]
 }
 

@@ -1,14 +1,21 @@
 import { getTableName, type Placeholder, sql } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import { literals } from '../../../../db/json-rows.ts'
+import { RUNS_OF } from '../../../../db/runs.ts'
 import {
   forgottenNodes,
   positions,
+  rowCounts,
   telemetry,
   telemetryDaily,
+  telemetryDailyRuns,
   telemetryDirty,
   telemetryHourly,
+  telemetryHourlyRuns,
+  telemetryRuns,
 } from '../../../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../../../db/store.ts'
+import { namesOf } from '../../../../shared/names.ts'
 import { partOf, type Share, wholeSlices } from '../../../base/pacing/slice-share.ts'
 
 /** Nodes whose history is deleted together. */
@@ -20,8 +27,11 @@ const SLICE_ROWS = 1000
 const HISTORIES = [
   [telemetryDirty, 'metric, t'],
   [telemetry, 'metric, t'],
+  [telemetryRuns, 't'],
   [telemetryHourly, 'metric, t'],
+  [telemetryHourlyRuns, 't'],
   [telemetryDaily, 'metric, t'],
+  [telemetryDailyRuns, 't'],
   [positions, 't'],
 ] as const
 
@@ -38,6 +48,14 @@ const queries = prepareOnce((db) => ({
     .limit(value('nodes'))
     .prepare(),
   histories: HISTORIES.map(([table, key]) => prepareDelete(db, table, key)),
+  // Nothing else counts packed rows down.
+  uncount: db
+    .delete(rowCounts)
+    .where(
+      sql`table_name in (${literals(namesOf(RUNS_OF).map((name) => RUNS_OF[name].table))})
+        and owner in (select value from json_each(${value('keys')}))`,
+    )
+    .prepare(),
   settle: db
     .delete(forgottenNodes)
     .where(sql.join([isAmongKeys, ...HISTORIES.map(([table]) => isEmpty(table))], sql` and `))
@@ -70,7 +88,7 @@ export async function sweepForgotten(
   pause: () => Promise<boolean>,
   share: Share = wholeSlices,
 ): Promise<number> {
-  const { next, histories, settle } = queries(store)
+  const { next, histories, uncount, settle } = queries(store)
   for (let deleted = 0; ;) {
     const nodes = await next.all({ nodes: partOf(SLICE_NODES, share()) })
     if (nodes.length === 0) return deleted
@@ -84,6 +102,7 @@ export async function sweepForgotten(
         if (length > 0 && !(await pause())) return deleted
       }
     }
+    await uncount.run({ keys })
     await settle.run({ keys })
     if (!(await pause())) return deleted
   }

@@ -1,6 +1,16 @@
 import { getTableColumns, getTableName, type Placeholder, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { positions, telemetry, telemetryDaily, telemetryDirty, telemetryHourly } from '../../../../db/schema.ts'
+import { DAILY_RUNS, HOURLY_RUNS, type RunForm, RUNS, WHOLE_RUN } from '../../../../db/runs.ts'
+import {
+  positions,
+  telemetry,
+  telemetryDaily,
+  telemetryDailyRuns,
+  telemetryDirty,
+  telemetryHourly,
+  telemetryHourlyRuns,
+  telemetryRuns,
+} from '../../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../../db/store.ts'
 import { HOUR_MS } from '../../../../shared/time.ts'
 import { partOf, type Share } from '../../../base/pacing/slice-share.ts'
@@ -19,6 +29,9 @@ const queries = prepareOnce((db) => [
   prepareMove(db, telemetryDaily, { perMetric: true }),
   prepareMove(db, positions, { perMetric: false }),
   { ...prepareMove(db, telemetry, { perMetric: true }), dirty: prepareDirty(db) },
+  prepareMoveOfRuns(db, telemetryHourlyRuns, HOURLY_RUNS),
+  prepareMoveOfRuns(db, telemetryDailyRuns, DAILY_RUNS),
+  { ...prepareMoveOfRuns(db, telemetryRuns, RUNS), dirty: prepareDirtyOfRuns(db) },
 ])
 
 /** The next rows in the order of the primary key, so that all statements of a slice select the same ones. */
@@ -53,6 +66,7 @@ function prepareMove(db: Db, table: SQLiteTable, { perMetric }: { perMetric: boo
       .delete(table)
       .where(sql`(${key}) in (${slice(keyOfSlice)})`)
       .prepare(),
+    divide: null,
     dirty: null,
   }
 }
@@ -64,6 +78,62 @@ function prepareDirty(db: Db) {
     .select(
       sql`select distinct node_id, metric, t from (${sliceOf(telemetry, { perMetric: true, columns })})
         where true on conflict do nothing`,
+    )
+    .prepare()
+}
+
+type RunTable = typeof telemetryRuns | typeof telemetryHourlyRuns | typeof telemetryDailyRuns
+
+/** The next packed rows `x` of which a part is from before `before`. */
+function sliceOfRuns({ table, rowMs, stepMs }: RunForm, columns: SQL): SQL {
+  return sql`select ${columns} from nodes a cross join nodes b on b.node_num = ${value('to')}
+    cross join ${sql.raw(table)} x on x.node_id = a.id where a.node_num = ${value('from')} and x.t < ${value('before')}
+    and (x.t + ${sql.raw(String(rowMs))} <= ${value('before')} or exists (select 1 from json_each(x.body) m
+      cross join json_each(m.value) e where x.t + e.key * ${sql.raw(String(stepMs))} < ${value('before')}))
+    order by x.t limit ${value('rows')}`
+}
+
+/** As `prepareMove`: a row that is in part from before `before` is divided. */
+function prepareMoveOfRuns(db: Db, table: RunTable, form: RunForm) {
+  const part = (of: string, isIn: string) => {
+    const t = sql.raw(`${of}.t + e.key * ${form.stepMs} ${isIn}`)
+    return sql`(select json_group_object(g.metric, json(g.entries)) from (select m.key as metric,
+      (select json_group_object(e.key, json(e.value)) from json_each(m.value) e where ${t} ${value('before')}) as entries
+      from json_each(${sql.raw(of)}.body) m) g where g.entries <> '{}')`
+  }
+  const inSlice = sql`(node_id, t) in (${sliceOfRuns(form, sql`x.node_id, x.t`)})`
+  return {
+    any: db
+      .select({ t: sql<number>`t` })
+      .from(sql`(${sliceOfRuns(form, sql`x.t`)})`)
+      .prepare(),
+    // What is there stays.
+    insert: db
+      .insert(table)
+      .select(
+        sql`select * from (${sliceOfRuns(form, sql`b.id, x.t, ${part('x', '<')}`)}) where true
+          on conflict (node_id, t) do update set body = json_patch(excluded.body, body)`,
+      )
+      .prepare(),
+    divide: db
+      .update(table)
+      .set({ body: part(form.table, '>=') })
+      .where(inSlice)
+      .prepare(),
+    delete: db
+      .delete(table)
+      .where(sql`body = '{}' and ${inSlice}`)
+      .prepare(),
+    dirty: null,
+  }
+}
+
+function prepareDirtyOfRuns(db: Db) {
+  return db
+    .insert(telemetryDirty)
+    .select(
+      sql`select * from (${sliceOfRuns(RUNS, sql`b.id, ${sql.raw(String(WHOLE_RUN))}, x.t`)}) where true
+        on conflict do nothing`,
     )
     .prepare()
 }
@@ -82,7 +152,8 @@ export async function moveHistory(
     while ((await table.any.get({ ...move, rows: 1 })) !== undefined) {
       const values = { ...move, rows: partOf(SLICE_ROWS, share()) }
       const marks = table.dirty === null ? [] : [bind(table.dirty, values)]
-      await store.atomic([bind(table.insert, values), ...marks, bind(table.delete, values)])
+      const divided = table.divide === null ? [] : [bind(table.divide, values)]
+      await store.atomic([bind(table.insert, values), ...marks, ...divided, bind(table.delete, values)])
       if (!(await pause())) return false
     }
   }

@@ -1,5 +1,6 @@
 import { and, eq, isNull, sql, type SQL } from 'drizzle-orm'
 import { insertSelect } from '../../../../db/insert-select.ts'
+import { HOURLY_RUNS, type RunForm, RUNS, WHOLE_RUN } from '../../../../db/runs.ts'
 import { neighbors, nodes, renumberings, telemetryDirty } from '../../../../db/schema.ts'
 import { bind, prepareOnce, type Store } from '../../../../db/store.ts'
 import { formatNodeId } from '../../../../meshtastic/node-id.ts'
@@ -32,8 +33,14 @@ const columnOf = (name: string, column: string) =>
 const IS_MOVED = sql`exists (select 1 from nodes a where a.node_num = ${value('from')}
   and coalesce(a.last_heard, 0) < ${value('since')}
   and not exists (select 1 from telemetry x where x.node_id = a.id)
+  and not exists (select 1 from telemetry_runs x where x.node_id = a.id)
   and not exists (select 1 from positions x where x.node_id = a.id))
   and exists (select 1 from nodes b where b.node_num = ${value('to')})`
+
+/** Marks for the packed rows that cover a part of the first day. */
+const packedOfFirstDay = ({ table, rowMs }: RunForm) =>
+  sql`select x.node_id, ${sql.raw(String(WHOLE_RUN))}, x.t from ${sql.raw(table)} x where x.node_id = ${nodeOf('to')}
+    and x.t > ${value('since')} - ${sql.raw(String(rowMs))} and x.t < ${value('since')} + ${sql.raw(String(DAY_MS))}`
 
 /** A node's key is public, so data from a broker alone cannot move a node that our own radio heard. */
 const KEY_RANK = sql.raw('2 * n.key_signed + n.key_heard')
@@ -160,7 +167,7 @@ const queries = prepareOnce((db) => ({
           on x.node_id = ${nodeOf('to')} and x.metric = m.id and ${IS_FIRST_DAY}
         union select x.node_id, x.metric, x.t from metrics m cross join telemetry_hourly x
           on x.node_id = ${nodeOf('to')} and x.metric = m.id and ${IS_FIRST_DAY}
-        where true on conflict do nothing`,
+        union ${packedOfFirstDay(RUNS)} union ${packedOfFirstDay(HOURLY_RUNS)} on conflict do nothing`,
     )
     .prepare(),
   // The numbers before the old one go back to it as well.
