@@ -31,6 +31,7 @@ const LAZY = [
   'app/mesh/overlays/routes',
   'app/mesh/playback/routes',
   'app/mesh/routes/ingest',
+  'app/mesh/routes/node-requests',
   'app/mesh/survey/routes',
   'app/system/audit/routes',
   'app/system/backup/routes',

@@ -70,7 +70,7 @@ const ofToken = (tokenId: number, now: number) => sql`c.source_id in (select s.i
   where s.token_id = ${tokenId} and t.held_at is null and (t.expires_at is null or t.expires_at > ${now})
     and u.is_admin and u.is_active)`
 /** By this service's clock, also if that was set back meanwhile. */
-const isTimely = (now: number) => sql`(c.created_at <= ${now} and c.expires_at > ${now})`
+export const isTimely = (now: number) => sql`(c.created_at <= ${now} and c.expires_at > ${now})`
 const IS_WAITING = sql.raw('(c.ended_at is null and c.claim is null)')
 
 type State = { readonly state: string; readonly error: string | null; readonly notice: string | null }
