@@ -11,6 +11,7 @@ import { radioConnectionRoutes } from './connections/radio-routes.ts'
 import { connectionRoutes } from './connections/routes.ts'
 import { remoteRoutes } from './device-config/remote/radio-routes.ts'
 import { transferRoutes } from './device-config/radio-routes.ts'
+import { collectedRoutes } from './device-config/collected-routes.ts'
 import { configurationRoutes } from './device-config/routes.ts'
 import type { AppEnv, Ports } from './base/context.ts'
 import { isOnlyDescription } from './http/describe.ts'
@@ -109,6 +110,7 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/boards', boardRoutes)
     .route('/api/playback', playbackRoutes)
     .route('/api/ingest', ingestRoutes(alertsOnBatch))
+    .route('/api/ingest', collectedRoutes)
     .route('/api/messages', messageRoutes)
     .route('/api/info', infoRoutes)
     .route('/api/traceroutes', tracerouteRoutes)
