@@ -24,6 +24,7 @@ const LAZY = [
   'app/alerts/findings/on-batch',
   'app/alerts/routes',
   'app/automation/routes',
+  'app/device-config/collected-routes',
   'app/device-config/routes',
   'app/mesh/boards/routes',
   'app/mesh/findings/routes',
@@ -31,6 +32,7 @@ const LAZY = [
   'app/mesh/overlays/routes',
   'app/mesh/playback/routes',
   'app/mesh/routes/ingest',
+  'app/mesh/routes/node-requests',
   'app/mesh/survey/routes',
   'app/system/audit/routes',
   'app/system/backup/routes',
@@ -118,7 +120,7 @@ function withoutRestore(root) {
   return { name: 'without-restore', enforce: 'pre', load }
 }
 
-/** Only the service beside a radio decodes its settings; a collector never delivers them. */
+/** Only the service beside a radio decodes its settings: a collector delivers names and values, and of few sections. */
 function withoutRadioSettings(root) {
   const described = join(root, 'src/app/device-config/described.ts')
   const read = join(root, 'src/meshtastic/config/settings.ts')

@@ -11,6 +11,7 @@ import { radioConnectionRoutes } from './connections/radio-routes.ts'
 import { connectionRoutes } from './connections/routes.ts'
 import { remoteRoutes } from './device-config/remote/radio-routes.ts'
 import { transferRoutes } from './device-config/radio-routes.ts'
+import { collectedRoutes } from './device-config/collected-routes.ts'
 import { configurationRoutes } from './device-config/routes.ts'
 import type { AppEnv, Ports } from './base/context.ts'
 import { isOnlyDescription } from './http/describe.ts'
@@ -33,6 +34,7 @@ import { nodeHistoryRoutes } from './mesh/history/routes.ts'
 import { coverageRoutes, topologyRoutes } from './mesh/survey/routes.ts'
 import { playbackRoutes } from './mesh/playback/routes.ts'
 import { nodeRadioRoutes, tracerouteRadioRoutes, waypointRadioRoutes } from './mesh/routes/radio-routes.ts'
+import { nodeRequestRoutes } from './mesh/routes/node-requests.ts'
 import { telemetryRoutes } from './mesh/routes/telemetry.ts'
 import { channelRoutes, linkRoutes, neighborRoutes, packetRoutes, waypointRoutes } from './mesh/routes/topology.ts'
 import { tracerouteRoutes } from './mesh/routes/traceroutes.ts'
@@ -102,11 +104,13 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/audit', auditRoutes)
     .route('/api/nodes', nodeRoutes)
     .route('/api/nodes', nodeRadioRoutes)
+    .route('/api/nodes', nodeRequestRoutes)
     .route('/api/nodes', nodeHistoryRoutes)
     .route('/api/findings', findingRoutes)
     .route('/api/boards', boardRoutes)
     .route('/api/playback', playbackRoutes)
     .route('/api/ingest', ingestRoutes(alertsOnBatch))
+    .route('/api/ingest', collectedRoutes)
     .route('/api/messages', messageRoutes)
     .route('/api/info', infoRoutes)
     .route('/api/traceroutes', tracerouteRoutes)

@@ -166,15 +166,20 @@ test('a text from the edge is sent by the radio of the collector, once, also if 
   await expect.poll(() => state(first)).toBe('sent')
   acknowledge(first)
   await expect.poll(() => state(first)).toBe('delivered')
+  const asked = await admin.send('POST', `/api/nodes/${FAR}/requests`, { kind: 'position' })
+  const { requestId, ...waiting } = Object(asked.body).request
+  expect([asked.status, waiting.state]).toStrictEqual([202, 'waiting'])
+  const request = async () => Object((await admin.send('GET', `/api/nodes/${FAR}/requests`)).body).requests[0]
+  await expect.poll(request).toMatchObject({ requestId, state: 'sent', requestedBy: 'admin' })
   await service.stop('SIGKILL')
   const second = await send('to a collector that is down')
   service = await startCollector()
-  await expect.poll(sentIds).toStrictEqual([first, second])
+  await expect.poll(sentIds).toStrictEqual([first, requestId, second])
   await expect.poll(() => state(second)).toBe('sent')
   await service.stop('SIGKILL')
   service = await startCollector()
   await expect.poll(() => state(second)).toBe('unknown')
-  expect([sentIds(), await state(first)]).toStrictEqual([[first, second], 'delivered'])
+  expect([sentIds(), await state(first)]).toStrictEqual([[first, requestId, second], 'delivered'])
 })
 
 test('the service stops at once, even during a delivery', async () => {

@@ -240,8 +240,14 @@ describe('one worker, asked by one test after the other', () => {
     const unsupported = Object.entries<Record<string, { responses: object }>>(paths).flatMap(([path, methods]) =>
       Object.entries(methods)
         .filter(([, { responses }]) => '501' in responses && path !== '/api/events')
-        .map(([method]) => ({ method: method.toUpperCase(), path: path.replace('{name}', '2026-01-15_120000') })),
+        .map(([method]) => ({
+          method: method.toUpperCase(),
+          path: path
+            .replace('{name}', '2026-01-15_120000')
+            .replace('/nodes/{id}/requests', '/nodes/!000000e5/requests'),
+        })),
     )
+    await workerd.sql('insert into nodes (node_num, first_heard, last_heard) values (229, 1, 1)')
     expect(unsupported).not.toContainEqual({ method: 'GET', path: '/api/info' })
     expect(await admin.send('GET', '/api/info')).toMatchObject({
       status: 200,
@@ -251,6 +257,7 @@ describe('one worker, asked by one test after the other', () => {
     const bodies: Record<string, object> = {
       '/api/messages': { text: 'hello' },
       '/api/traceroutes': { to: 1 },
+      '/api/nodes/!000000e5/requests': { kind: 'position' },
       '/api/configuration/{section}': { values: {} },
       '/api/configuration/transfer/channels/share': { channels: [0] },
       '/api/configuration/transfer/channels/preview': { url: 'x' },

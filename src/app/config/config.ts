@@ -423,7 +423,7 @@ export const VARIABLES = {
   COLLECTOR_DOWNLINK: variable(
     list.pipe(z.array(z.enum(DOWNLINK_KINDS))),
     `${DOWNLINK_KINDS.join(', ')}: one or more, comma-separated`,
-    'What the other service may have the radios of this one send. Its token needs the scope radio. Without a value nothing',
+    'What the other service may have the radios of this one send, and settings: show and change their sections without secrets. Its token needs the scope radio. Without a value nothing',
   ),
   COLLECTOR_DOWNLINK_PER_HOUR: variable(
     integer(1, 1000, 60),

@@ -5,6 +5,8 @@ import type { Ctx, SignedInCtx } from '../base/context.ts'
 import { AppError } from '../http/errors.ts'
 import { changeEvent } from '../mesh/live/events.ts'
 import { writeSources } from '../mesh/radios/source-table.ts'
+import { nameSender, noteCommand, type SendCtx } from '../mesh/sending/send.ts'
+import { commandChange, findListening, type Listening, revisionOf } from './commanding.ts'
 import { readDescribed } from './described.ts'
 import { readChanges, readConfiguredSources, readSections, type StoredSection, writeChange } from './records.ts'
 import type { Change, overviewSchema, sectionChangeSchema, sectionSchema } from './schemas.ts'
@@ -18,10 +20,19 @@ export async function readOverview(ctx: Ctx, source: string | undefined): Promis
   const sources = all.map((each) => each.source)
   const [first] = all
   if (first === undefined && source === undefined) {
-    return { source: null, sources, nodeNum: null, editable: false, sections: [], lastChange: null }
+    return {
+      source: null,
+      sources,
+      nodeNum: null,
+      editable: false,
+      byCollector: false,
+      sections: [],
+      lastChange: null,
+    }
   }
   const radio = pick(all, source)
   const live = radio.device?.sections() ?? []
+  const collected = await findCollected(ctx, radio)
   const changes = await readChanges(ctx.store, radio.source)
   const sections: readonly (LiveSection | StoredSection)[] =
     live.length > 0 ? live : await readSections(ctx.store, radio.source)
@@ -30,7 +41,8 @@ export async function readOverview(ctx: Ctx, source: string | undefined): Promis
     source: radio.source,
     sources,
     nodeNum: radio.nodeNum,
-    editable: live.length > 0,
+    editable: live.length > 0 || collected?.isListening === true,
+    byCollector: collected !== null,
     sections: sections.flatMap(({ section, readAt }) => {
       const kind = described.get(section)?.kind
       return kind === undefined ? [] : [{ section, kind, readAt, lastChange: latestOf(changes, section) }]
@@ -52,14 +64,15 @@ export async function readSection(
     live ?? (await readSections(ctx.store, radio.source)).find((each) => each.section === section)
   if (described === undefined || found === undefined) throw new AppError('section_not_found')
   const changes = await readChanges(ctx.store, radio.source)
+  const isCollected = (await findCollected(ctx, radio))?.isListening === true
   return {
     source: radio.source,
     nodeNum: radio.nodeNum,
     section,
     readAt: found.readAt,
     lastChange: latestOf(changes, section),
-    editable: live !== undefined,
-    revision: live?.revision ?? null,
+    editable: live !== undefined || isCollected,
+    revision: live?.revision ?? (isCollected ? revisionOf(found) : null),
     values: found.values,
     secrets: found.secrets,
     ...described,
@@ -70,8 +83,13 @@ export async function readSection(
   }
 }
 
+/** What a collector has of a radio that is not one of this process; null: it is not a collector's. */
+async function findCollected(ctx: Ctx, { source, device }: KnownRadio): Promise<Listening | null> {
+  return device === null ? findListening(ctx, source) : null
+}
+
 /**
- * Begins to change a section; null if there is nothing to change. `readSection` returns the outcome. Throws
+ * Begins to change a section, or asks the collector of the radio to; null if there is nothing to change. `readSection` returns the outcome. Throws
  * `source_not_found`, `section_not_found`, and the errors of the radio's `prepare`; nothing is sent or stored then.
  */
 export async function changeSection(
@@ -80,15 +98,26 @@ export async function changeSection(
   source: string | undefined,
   asked: z.infer<typeof sectionChangeSchema>,
 ): Promise<Change | null> {
+  const collected = await findCollectedOf(ctx, source)
+  if (collected !== null) return commandChange(ctx, collected, section, asked)
   if (ctx.radio === null) throw new AppError('unsupported_on_this_runtime')
   if (!(await readDescribed(ctx)).has(section)) throw new AppError('section_not_found')
   const [change] = await changeSections(ctx, await findDevice(ctx, source), new Map([[section, asked]]))
   return change ?? null
 }
 
-/** Begins to change sections in one edit: a change for each section that changes. Throws as `prepare` of the radio. */
+async function findCollectedOf(ctx: Ctx, source: string | undefined): Promise<Listening | null> {
+  const all = await listRadios(ctx)
+  const radio = source === undefined ? all[0] : all.find((each) => each.source === source)
+  return radio === undefined ? null : findCollected(ctx, radio)
+}
+
+/**
+ * Begins to change sections in one edit: a change for each section that changes. Throws as `prepare` of the radio. Without
+ * a viewer, another service asked for it.
+ */
 export async function changeSections(
-  ctx: SignedInCtx,
+  ctx: SendCtx & { readonly requestId: string },
   device: RadioDevice,
   asked: ReadonlyMap<string, SectionChange>,
 ): Promise<Change[]> {
@@ -100,7 +129,7 @@ export async function changeSections(
       state: 'applying',
       at: ctx.now(),
       settledAt: null,
-      by: ctx.viewer.user.username,
+      by: nameSender(ctx, null),
       fields: [...fields],
       differing: [],
       reason: null,
@@ -108,7 +137,14 @@ export async function changeSections(
     const known = { kind: device.kind, name: device.source, createdAt: ctx.now() }
     const [first, ...others] = [
       ...prepared.sections.map(({ section, before, after, secretsChanged }) =>
-        audit(ctx, 'configuration_updated', { source: device.source, section, before, after, secretsChanged }),
+        audit(ctx, 'configuration_updated', {
+          source: device.source,
+          section,
+          before,
+          after,
+          secretsChanged,
+          ...noteCommand(ctx),
+        }),
       ),
       ...(changes.length === 0 ? [] : writeSources(ctx.store, [known])),
       ...changes.map((change) => writeChange(ctx.store, device.source, change)),

@@ -1,5 +1,5 @@
 import type { LiveSection } from './device.ts'
-import { and, asc, eq, inArray, isNull, or, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNull, ne, or, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { deviceConfig, deviceConfigChanges, sources } from '../../db/schema.ts'
 import type { Statement, Store } from '../../db/store.ts'
@@ -65,13 +65,16 @@ export async function readSections(store: Store, source: string): Promise<Stored
 const valuesSchema = z.record(z.string(), z.json())
 const secretsSchema = z.record(z.string(), secretStateSchema)
 
-/** Sources with stored settings, and the node number of each; the oldest first. */
+/** Sources with stored settings, and the node number of each; the oldest first. A collector's need its token. */
 export function readConfiguredSources(store: Store): Promise<{ name: string; nodeNum: number | null }[]> {
   return Promise.resolve(
     store.db
       .select({ name: sources.name, nodeNum: sources.localNodeNum })
       .from(sources)
-      .where(sql`exists (select 1 from device_config where source_id = ${sources.id})`)
+      .where(
+        sql`exists (select 1 from device_config where source_id = ${sources.id})
+          and (${sources.kind} <> 'ingest' or ${sources.tokenId} is not null)`,
+      )
       .orderBy(asc(sources.id))
       .all(),
   )
@@ -159,14 +162,14 @@ export async function noteDuringChange(store: Store, source: string, notice: str
 /** A change with an unknown outcome. */
 export type LostChange = { readonly source: string; readonly id: string; readonly section: string }
 
-/** Changes that an earlier process began and did not finish. Their outcome is unknown until they are settled. */
+/** Changes by this service that an earlier process began and did not finish. Their outcome is unknown until they are settled. */
 export async function loseChanges(store: Store, names: readonly string[] | null = null): Promise<LostChange[]> {
   const ofSource = names === null ? undefined : inArray(sources.name, names)
   const lost = await store.db
     .select({ source: sources.name, id: deviceConfigChanges.id, section: deviceConfigChanges.section })
     .from(deviceConfigChanges)
     .innerJoin(sources, eq(sources.id, deviceConfigChanges.sourceId))
-    .where(and(isOpen, ofSource))
+    .where(and(isOpen, ne(sources.kind, 'ingest'), ofSource))
     .all()
   const ids = lost.map(({ id }) => id)
   if (ids.length > 0) {

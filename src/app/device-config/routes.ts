@@ -6,6 +6,7 @@ import type { AppEnv } from '../base/context.ts'
 import { answers } from '../http/describe.ts'
 import { preferWhereTheRadioIs, whereTheRadioIs } from '../http/radio-process.ts'
 import { validate } from '../http/validate.ts'
+import { readTimely } from '../mesh/downlink/timely.ts'
 import { changeSection, readOverview, readSection } from './device-config.ts'
 import {
   changeSchema,
@@ -23,7 +24,11 @@ export const configurationRoutes = new Hono<AppEnv>()
     answers("The sections of a radio's settings", { 200: overviewSchema }, ['source_not_found']),
     validate('query', sourceQuery),
     preferWhereTheRadioIs,
-    async (c) => c.json(await readOverview(c.var.ctx, c.req.valid('query').source)),
+    async (c) => {
+      const { ctx } = c.var
+      const read = () => readOverview(ctx, c.req.valid('query').source)
+      return c.json(await readTimely(ctx, read, ({ lastChange }) => lastChange?.state === 'waiting'))
+    },
   )
   .get(
     '/:section',
@@ -36,7 +41,11 @@ export const configurationRoutes = new Hono<AppEnv>()
     validate('param', sectionParam),
     validate('query', sourceQuery),
     preferWhereTheRadioIs,
-    async (c) => c.json(await readSection(c.var.ctx, c.req.valid('param').section, c.req.valid('query').source)),
+    async (c) => {
+      const { ctx } = c.var
+      const read = () => readSection(ctx, c.req.valid('param').section, c.req.valid('query').source)
+      return c.json(await readTimely(ctx, read, ({ lastChange }) => lastChange?.state === 'waiting'))
+    },
   )
   .put(
     '/:section',

@@ -9,7 +9,11 @@ export const changeSchema = z
   .object({
     id: z.string(),
     section: z.string(),
-    state: z.enum(CHANGE_STATES).describe('differs: the radio came back with other values than requested'),
+    state: z
+      .enum(CHANGE_STATES)
+      .describe(
+        "differs: the radio came back with other values than requested; waiting: no collector has taken it, for a collector's radio",
+      ),
     at: timeField,
     settledAt: timeField.nullable().describe('Null: the change is not finished, and its state may still change'),
     by: z.string().nullable().describe('Username at that time'),
@@ -32,7 +36,10 @@ export const overviewSchema = z.object({
   source: z.string().nullable().describe('Null: no radio is known'),
   sources: z.array(z.string()).describe('All radios with settings'),
   nodeNum: nodeNumField.nullable(),
-  editable: z.boolean().describe('The radio is connected and has reported its settings on this connection'),
+  editable: z
+    .boolean()
+    .describe('The radio is connected and has reported its settings on this connection, or its collector changes them'),
+  byCollector: z.boolean().describe("A collector's radio: it has only sections without secrets, as last delivered"),
   sections: z.array(z.object(sectionEntry)),
   lastChange: changeSchema.nullable(),
 })
@@ -66,7 +73,10 @@ export const sectionSchema = z
     nodeNum: nodeNumField.nullable(),
     ...sectionEntry,
     editable: z.boolean(),
-    revision: z.string().nullable().describe('Changes whenever a value changes, secrets included; null: not connected'),
+    revision: z
+      .string()
+      .nullable()
+      .describe('Changes whenever a value changes, secrets included; null: it cannot be changed'),
     values: z.record(z.string(), z.unknown()).describe('By protobuf JSON names'),
     secrets: z.record(z.string(), secretStateSchema).describe('By path: whether they are set, never their values'),
     fields: z.array(fieldSchema),

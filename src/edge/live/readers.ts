@@ -1,3 +1,4 @@
+import { expireCommands } from '../../app/mesh/downlink/commands.ts'
 import { announceHeard, announceNodes } from '../../app/mesh/live/details.ts'
 import type { Events, Note } from '../../app/mesh/live/event.ts'
 import { createEvents } from '../../app/mesh/live/events.ts'
@@ -5,6 +6,7 @@ import { readRevision } from '../../app/mesh/live/revision.ts'
 import { KEEP_ALIVE_MS } from '../../app/mesh/live/stream.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import { createBeat } from './beat.ts'
+import { watchExpiry } from './expiry.ts'
 import { countNotes, follow, passOn, watchChanges } from './gaps.ts'
 import { FULL_HEADER, MOST_READERS, type Objects, type Passed, type Serving, type Told } from './protocol.ts'
 
@@ -76,6 +78,24 @@ export function openReaders({ objects, index, serve, mostReaders = MOST_READERS 
     }
   }
 
+  const expiry = watchExpiry(() => void endExpired())
+  const endExpired = async (): Promise<void> => {
+    if (readers === 0 && !others.hasAny()) return
+    const told: Events = {
+      ...events,
+      publish(ended) {
+        changes.noteTold()
+        events.publish(ended)
+        others.tell([{ kind: 'events', events: ended }], false)
+      },
+    }
+    try {
+      await expireCommands({ store, now: Date.now, events: told })
+    } catch (error) {
+      log.error('Commands for collectors could not be ended', { error })
+    }
+  }
+
   const publish = async (note: Note): Promise<void> => {
     if (note.kind === 'events') events.publish(note.events)
     else if (note.kind === 'heard') await announceHeard({ store, log, events }, note.events)
@@ -100,6 +120,7 @@ export function openReaders({ objects, index, serve, mostReaders = MOST_READERS 
     async tell(told) {
       const { notes, isMissing, passed } = told
       changes.noteTold()
+      if (index === 0) expiry.noteTold(notes)
       if (told.counted !== undefined) counted.noteTold(told.counted, isMissing)
       if (passed !== undefined) first?.noteTold(passed)
       if (isMissing || waiting >= MOST_WAITING) own.skip()

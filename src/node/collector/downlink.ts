@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import { audit } from '../../app/audit/audit.ts'
 import type { Ports } from '../../app/base/context.ts'
+import { changeByCommand } from '../../app/device-config/collected.ts'
 import { AppError } from '../../app/http/errors.ts'
 import { type Command, commandSchema, contentSchemas } from '../../app/mesh/downlink/contents.ts'
 import {
@@ -23,6 +24,7 @@ import { isOwnKind } from '../../shared/mesh/link-kinds.ts'
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 import { type Clock, createTimer, systemClock } from '../clock.ts'
 import { nameSource, readBounded, type Target } from './delivery.ts'
+import { type Ask, createSettingsTeller } from './settings.ts'
 
 /** Longer than a request stays open, and than any other takes. */
 const POLL_TIMEOUT_MS = POLL_MS + 15_000
@@ -40,6 +42,8 @@ const NEWS_AGAIN_MS = 5000
 /** Between two entries of the audit log about refusals. */
 const REFUSALS_MS = MINUTE_MS
 const MAX_RADIOS = 8
+/** Each change restarts a radio, which then neither hears nor sends for a minute. */
+const MAX_CHANGES_PER_HOUR = 6
 /** Commands of which this process remembers that it began them: more than it may begin while one of them is open. */
 const MAX_BEGUN = 2000
 /** More than a service may give at once. */
@@ -65,8 +69,8 @@ export type Downlink = { stop(): Promise<void> }
 type Refusal = { readonly error: 'REFUSED' | 'EXPIRED'; readonly notice: string | null }
 
 /**
- * Asks the service to which this one delivers what the radios shall send, and sends what COLLECTOR_DOWNLINK allows: at
- * most once, and never late. What arrives is believed as far as what a stranger says.
+ * Asks the service to which this one delivers what the radios shall send or change, and does what COLLECTOR_DOWNLINK
+ * allows: at most once, and never late. What arrives is believed as far as what a stranger says.
  */
 export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlink {
   const { COLLECTOR_TARGET_URL: url, COLLECTOR_TOKEN: token, COLLECTOR_NAME: name } = needs.config
@@ -81,6 +85,8 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
   const begun = new Set<string>()
   /** When it began them: each counts, whether or not a packet came of it. */
   const begunAt: number[] = []
+  /** The same of changes of settings, each of which restarts a radio. */
+  const changedAt: number[] = []
   const refusals = { told: -Infinity, count: 0 }
   const news = createTimer(clock)
   const expiries = new Set<() => void>()
@@ -105,10 +111,10 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
       if (closing.signal.aborted) done()
     })
   /** Null: there was no answer that can be read. */
-  const ask = async (path: string, body: object | null, timeoutMs = TIMEOUT_MS) => {
+  const ask: Ask = async (path, body, timeoutMs = TIMEOUT_MS, method = body === null ? 'GET' : 'POST') => {
     try {
-      const response = await fetch(`${target.url}/api/ingest/commands${path}`, {
-        method: body === null ? 'GET' : 'POST',
+      const response = await fetch(`${target.url}/api/ingest${path}`, {
+        method,
         redirect: 'manual',
         headers: { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' },
         ...(body !== null && { body: JSON.stringify(body) }),
@@ -125,13 +131,26 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
   const report = async (): Promise<void> => {
     const all = await readNews(store, (id) => begun.has(id))
     if (all.length === 0) return
-    const answer = await ask('/report', { reports: all.map((each) => each.report) })
+    const answer = await ask('/commands/report', { reports: all.map((each) => each.report) })
     // What the other service does not understand, it does not understand later either.
     const isSettled = answer !== null && [204, 400, 413, 422].includes(answer.status)
     if (isSettled) await noteTold(store, all)
   }
+  const settings = allowed.includes('settings') ? createSettingsTeller(ask, monotonic) : null
+  const tellSettings = async (): Promise<void> => {
+    if (!mayWrite()) return
+    const able = new Map(ableLinks(radio).map((link) => [link.name, nameSource(target, link.name)]))
+    await settings?.tell(
+      radio.devices().flatMap((device) => {
+        const source = able.get(device.source)
+        return source === undefined ? [] : [{ device, source }]
+      }),
+    )
+  }
   const reportNow = () => {
     reporting = reporting
+      // The values first: whoever reads that a change is done reads them next.
+      .then(() => (closing.signal.aborted ? undefined : tellSettings()))
       .then(() => (closing.signal.aborted ? undefined : report()))
       .catch((error: unknown) => log.error('What became of commands could not be reported', { error }))
       .finally(() => {
@@ -155,11 +174,12 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
 
   const linkOf = (source: string): LinkInfo | null =>
     ableLinks(radio).find((link) => nameSource(target, link.name) === source) ?? null
-  const isOverBudget = () => {
+  const isOver = (times: number[], most: number) => {
     const now = monotonic()
-    while (begunAt[0] !== undefined && begunAt[0] <= now - HOUR_MS) begunAt.shift()
-    return begunAt.length >= mostPerHour
+    while (times[0] !== undefined && times[0] <= now - HOUR_MS) times.shift()
+    return times.length >= most
   }
+  const isOverBudget = () => isOver(begunAt, mostPerHour)
   /** What to send; a text: why it is refused. */
   const examine = async (command: Command): Promise<Job | string> => {
     const kind = COMMAND_KINDS.find((one) => one === command.kind)
@@ -171,6 +191,9 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
     if (link === null || nodeNum === null) return 'the radio is not connected to the collector'
     if (await isPacketKnown(store, nodeNum, command.packetId)) return 'the collector knows another packet of this id'
     if (isOverBudget()) return `the collector sends at most ${mostPerHour} an hour for others`
+    if (kind === 'settings' && isOver(changedAt, MAX_CHANGES_PER_HOUR)) {
+      return `the collector changes settings at most ${MAX_CHANGES_PER_HOUR} times an hour for others`
+    }
     return { kind, content: content.data, link, nodeNum }
   }
 
@@ -179,7 +202,7 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
     for (let failures = 0; ; failures += 1) {
       const startedAt = monotonic()
       if (startedAt >= deadline || closing.signal.aborted) return null
-      const answer = await ask('/take', { id, claim }, Math.min(TIMEOUT_MS, deadline - startedAt))
+      const answer = await ask('/commands/take', { id, claim }, Math.min(TIMEOUT_MS, deadline - startedAt))
       if (answer?.status === 200) {
         const parsed = takenSchema.safeParse(answer.json)
         const remainingMs = parsed.success ? Math.min(parsed.data.remainingMs, COMMAND_MS) : 0
@@ -221,12 +244,14 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
     if (typeof job === 'string') {
       const refused = { id: command.id, claim, state: 'failed', error: 'REFUSED', notice: job, isAnswered: false }
       await noteRefused(command, job)
-      await ask('/report', { reports: [refused] })
+      await ask('/commands/report', { reports: [refused] })
       return false
     }
-    const { id, packetId } = command
+    const { id } = command
+    const packetId = job.kind === 'settings' ? 0 : command.packetId
     const taken: TakenCommand = { id, claim, packetId, fromNodeNum: job.nodeNum }
     if (!(await begin(taken))) return false
+    if (job.kind === 'settings') changedAt.push(monotonic())
     const sendBefore = await take(command, claim, deadline)
     const refusal = sendBefore === null ? EXPIRED : await send(command, job, sendBefore)
     if (refusal !== null) {
@@ -238,10 +263,10 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
   }
 
   const send = async (command: Command, job: Job, sendBefore: number): Promise<Refusal | null> => {
-    const isOver = () => monotonic() >= sendBefore || !mayWrite() || closing.signal.aborted
-    if (isOver()) return EXPIRED
-    const { packetId, askedBy } = command
-    const given: GivenCommand = { packetId, service, askedBy, isOver, onDelivery: reportSoon }
+    const isLate = () => monotonic() >= sendBefore || !mayWrite() || closing.signal.aborted
+    if (isLate()) return EXPIRED
+    const { id, packetId, askedBy } = command
+    const given: GivenCommand = { packetId, service, askedBy, isOver: isLate, onDelivery: reportSoon }
     const ctx: SendCtx = {
       store,
       ip: null,
@@ -253,11 +278,12 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
       command: given,
     }
     try {
-      await sendJob(ctx, job)
+      await sendJob(ctx, job, id)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
       return { error: 'REFUSED', notice: error.message }
     }
+    if (job.kind === 'settings') return null
     const cancel = clock.after(Math.max(0, sendBefore - monotonic()), () => {
       expiries.delete(cancel)
       radio.expire?.(packetId)
@@ -273,7 +299,7 @@ export function startDownlink(needs: Needs, clock: Clock = systemClock): Downlin
     for (const source of radios.slice(0, MAX_RADIOS)) query.append('radio', source)
     for (const kind of allowed) query.append('kind', kind)
     const askedAt = monotonic()
-    const answer = await ask(`?${query.toString()}`, null, POLL_TIMEOUT_MS)
+    const answer = await ask(`/commands?${query.toString()}`, null, POLL_TIMEOUT_MS)
     if (closing.signal.aborted) return 0
     const parsed = commandsSchema.safeParse(answer?.json)
     if (!parsed.success) {
@@ -328,8 +354,8 @@ function ableLinks(radio: Radio): LinkInfo[] {
     )
 }
 
-/** As if somebody here had asked for it. Throws what sending throws. */
-async function sendJob(ctx: SendCtx, { kind, content, link: { name: radio } }: Job): Promise<void> {
+/** As if somebody here had asked for it. `id`: that of the command. Throws what sending throws. */
+async function sendJob(ctx: SendCtx, { kind, content, link: { name: radio } }: Job, id: string): Promise<void> {
   switch (kind) {
     case 'text': {
       const { slot, channel, replyId, hopLimit, ...message } = contentSchemas.text.parse(content)
@@ -354,6 +380,12 @@ async function sendJob(ctx: SendCtx, { kind, content, link: { name: radio } }: J
     case 'request': {
       const { to, request } = contentSchemas.request.parse(content)
       await requestFor(ctx, to, { kind: request, radio })
+      return
+    }
+    case 'settings': {
+      const device = ctx.radio?.devices().find(({ source }) => source === radio)
+      if (device === undefined) throw new AppError('radio_unavailable', 'This radio is not connected')
+      await changeByCommand({ ...ctx, requestId: id }, device, contentSchemas.settings.parse(content))
       return
     }
     default:

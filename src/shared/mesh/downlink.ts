@@ -1,9 +1,9 @@
 /** What a collector may be allowed to do for the service that it delivers to: names of COLLECTOR_DOWNLINK. */
-export const DOWNLINK_KINDS = ['texts', 'traceroutes', 'requests'] as const
+export const DOWNLINK_KINDS = ['texts', 'traceroutes', 'requests', 'settings'] as const
 export type DownlinkKind = (typeof DOWNLINK_KINDS)[number]
 
-/** What a command makes a radio send. */
-export const COMMAND_KINDS = ['text', 'traceroute', 'request'] as const
+/** What a command makes a radio send, or change. */
+export const COMMAND_KINDS = ['text', 'traceroute', 'request', 'settings'] as const
 export type CommandKind = (typeof COMMAND_KINDS)[number]
 
 /** What must be allowed for a command. */
@@ -11,7 +11,38 @@ export const KIND_OF_COMMAND = {
   text: 'texts',
   traceroute: 'traceroutes',
   request: 'requests',
+  settings: 'settings',
 } as const satisfies Record<CommandKind, DownlinkKind>
+
+/**
+ * The sections of a radio's settings that a collector shows and has changed for others. None of them has a secret, decides
+ * about access, or gives what is wired to the radio to others; what is not in this list stays at the collector.
+ */
+export const DOWNLINK_SECTIONS = [
+  'owner',
+  'device',
+  'position',
+  'power',
+  'display',
+  'lora',
+  'storeForward',
+  'rangeTest',
+  'telemetry',
+  'cannedMessage',
+  'neighborInfo',
+  'ambientLighting',
+  'detectionSensor',
+  'externalNotification',
+  'paxcounter',
+  'statusmessage',
+  'trafficManagement',
+  'tak',
+] as const
+export type DownlinkSection = (typeof DOWNLINK_SECTIONS)[number]
+
+export function isDownlinkSection(section: string): section is DownlinkSection {
+  return DOWNLINK_SECTIONS.some((name) => name === section)
+}
 
 /** How long a command may wait for its collector. */
 export const COMMAND_MS = 60_000
@@ -19,3 +50,5 @@ export const COMMAND_MS = 60_000
 export const POLL_MS = 25_000
 /** A collector that has not asked for this long is not there. */
 export const LISTENING_MS = 40_000
+/** The most characters of the values of a section, as JSON. */
+export const MAX_SECTION_JSON = 4000

@@ -3780,6 +3780,10 @@ export const words: Translations = {
     offline: (age) =>
       `Das Funkgerät ist nicht verbunden. Diese Einstellungen hat es ${age} gemeldet. Ändern können Sie sie, wenn es wieder da ist.`,
     offlineKept: 'Ihre Eingaben bleiben bis dahin erhalten.',
+    byCollector:
+      'Ein Sammler hat dieses Funkgerät. Dies sind die Abschnitte ohne Schlüssel und Passwörter, die sein Besitzer hier zeigt.',
+    notListening:
+      'Der Sammler dieses Funkgeräts wartet gerade nicht auf Änderungen, darum kann hier nichts geändert werden.',
     edge: 'Diese Laufzeitumgebung hat kein Funkgerät, darum sind die Einstellungen hier nur lesbar. Ändern Sie sie auf dem Dienst, mit dem das Funkgerät verbunden ist.',
     busy: (section) =>
       `Das Funkgerät übernimmt gerade eine Änderung an „${section}“. Warten Sie, bis es wieder da ist.`,
@@ -3795,6 +3799,7 @@ export const words: Translations = {
     after: 'Nachher',
     nothing: 'Das Funkgerät hat diese Werte schon.',
     sent: 'An das Funkgerät gesendet',
+    asked: 'Der Sammler des Funkgeräts wurde um diese Änderung gebeten',
     reloaded:
       'Die Einstellungen des Funkgeräts wurden anderswo geändert und neu geladen. Ihre Eingaben sind noch da: Prüfen Sie sie und senden Sie erneut.',
     lookAbove: 'Nichts wurde gesendet: Prüfen Sie die markierten Felder.',
@@ -3818,6 +3823,7 @@ export const words: Translations = {
       access: 'Entscheidet, wer das Funkgerät steuern kann. Braucht eine Bestätigung.',
     },
     states: {
+      waiting: 'Warten auf den Sammler des Funkgeräts. Er hat eine Minute, um die Änderung zu übernehmen.',
       applying: 'Das Funkgerät übernimmt die Änderung. Es startet neu, was etwa eine Minute dauert.',
       applied: 'Übernommen',
       differs: 'Das Funkgerät kam mit anderen Werten zurück',
@@ -3825,6 +3831,7 @@ export const words: Translations = {
       unknown: 'Es ist nicht bekannt, ob das Funkgerät sie übernommen hat',
     },
     badges: {
+      waiting: 'wartet',
       applying: 'startet neu',
       applied: 'übernommen',
       differs: 'weicht ab',

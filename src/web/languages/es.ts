@@ -3373,6 +3373,9 @@ export const words: Translations = {
     offline: (age) =>
       `La radio no está conectada. Estos son los ajustes que comunicó ${age}. Podrá cambiarlos cuando vuelva.`,
     offlineKept: 'Lo que escribió se conserva hasta entonces.',
+    byCollector:
+      'Un recolector tiene esta radio. Estas son las secciones sin claves ni contraseñas que su propietario muestra aquí.',
+    notListening: 'El recolector de esta radio no atiende cambios ahora, así que aquí no se puede cambiar nada.',
     edge: 'Este entorno no tiene radio, así que aquí los ajustes son de solo lectura. Cámbielos en el servicio al que está conectada la radio.',
     busy: (section) => `La radio está aplicando un cambio de «${section}». Espere a que vuelva.`,
     fieldCount: (n) => changes(n),
@@ -3387,6 +3390,7 @@ export const words: Translations = {
     after: 'Después',
     nothing: 'La radio ya tiene estos valores.',
     sent: 'Enviado a la radio',
+    asked: 'Se pidió al recolector de la radio que haga este cambio',
     reloaded:
       'Los ajustes de la radio se cambiaron en otro lugar y se han recargado. Se conserva lo que ha escrito: revíselo y envíelo de nuevo.',
     lookAbove: 'No se envió nada: revise los campos marcados.',
@@ -3408,6 +3412,7 @@ export const words: Translations = {
       access: 'Decide quién puede controlar la radio. Necesita confirmación.',
     },
     states: {
+      waiting: 'Esperando al recolector de la radio. Tiene un minuto para tomar el cambio.',
       applying: 'La radio está aplicando el cambio. Se reinicia, lo que tarda alrededor de un minuto.',
       applied: 'Aplicado',
       differs: 'La radio volvió con otros valores',
@@ -3415,6 +3420,7 @@ export const words: Translations = {
       unknown: 'No se sabe si la radio lo aplicó',
     },
     badges: {
+      waiting: 'en espera',
       applying: 'reiniciando',
       applied: 'aplicado',
       differs: 'distinto',

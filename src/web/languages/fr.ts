@@ -3770,6 +3770,10 @@ export const words: Translations = {
     offline: (age) =>
       `La radio n’est pas connectée. Voici ses réglages signalés ${age}. Vous pourrez les modifier à son retour.`,
     offlineKept: 'Ce que vous avez saisi est gardé jusque-là.',
+    byCollector:
+      'Un collecteur a cette radio. Voici les sections sans clés ni mots de passe que son propriétaire montre ici.',
+    notListening:
+      'Le collecteur de cette radio n’attend pas de modifications en ce moment : rien ne peut être modifié ici.',
     edge: 'Cet environnement n’a pas de radio : les réglages sont en lecture seule ici. Modifiez-les sur le service auquel la radio est connectée.',
     busy: (section) => `La radio applique une modification de « ${section} ». Attendez son retour.`,
     fieldCount: (n) => changes(n),
@@ -3784,6 +3788,7 @@ export const words: Translations = {
     after: 'Après',
     nothing: 'La radio a déjà ces valeurs.',
     sent: 'Envoyé à la radio',
+    asked: 'La modification a été demandée au collecteur de la radio',
     reloaded:
       'Les réglages de la radio ont été modifiés ailleurs et viennent d’être rechargés. Vos saisies sont gardées : vérifiez-les et renvoyez.',
     lookAbove: 'Rien n’a été envoyé : vérifiez les champs signalés.',
@@ -3807,6 +3812,7 @@ export const words: Translations = {
       access: 'Décide de qui peut contrôler la radio. Demande une confirmation.',
     },
     states: {
+      waiting: 'En attente du collecteur de la radio. Il a une minute pour prendre la modification.',
       applying: 'La radio applique la modification. Elle redémarre, ce qui prend environ une minute.',
       applied: 'Appliqué',
       differs: 'La radio est revenue avec d’autres valeurs',
@@ -3814,6 +3820,7 @@ export const words: Translations = {
       unknown: 'On ne sait pas si la radio l’a appliqué',
     },
     badges: {
+      waiting: 'en attente',
       applying: 'redémarre',
       applied: 'appliqué',
       differs: 'diffère',

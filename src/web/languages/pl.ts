@@ -3790,6 +3790,8 @@ export const words: Translations = {
     readOnly: 'Możesz oglądać ustawienia, ale nie możesz ich zmieniać.',
     offline: (age) => `Radio nie jest połączone. To jego ustawienia zgłoszone ${age}. Możesz je zmienić, gdy wróci.`,
     offlineKept: 'To, co wpisano, zostanie do tego czasu zachowane.',
+    byCollector: 'To radio ma kolektor. To są sekcje bez kluczy i haseł, które pokazuje tu jego właściciel.',
+    notListening: 'Kolektor tego radia nie czeka teraz na zmiany, więc nic nie można tu zmienić.',
     edge: 'To środowisko nie ma radia, więc ustawienia są tu tylko do odczytu. Zmień je w usłudze, z którą radio jest połączone.',
     busy: (section) => `Radio wprowadza zmianę w sekcji „${section}”. Poczekaj, aż wróci.`,
     fieldCount: (n) => changes(n),
@@ -3804,6 +3806,7 @@ export const words: Translations = {
     after: 'Potem',
     nothing: 'Radio ma już te wartości.',
     sent: 'Wysłano do radia',
+    asked: 'Poproszono kolektor radia o tę zmianę',
     reloaded:
       'Ustawienia radia zmieniono gdzie indziej i wczytano je ponownie. Twoje wpisy są zachowane: przejrzyj je i wyślij jeszcze raz.',
     lookAbove: 'Nic nie wysłano: sprawdź zaznaczone pola.',
@@ -3825,6 +3828,7 @@ export const words: Translations = {
       access: 'Decyduje o tym, kto może sterować radiem. Wymaga potwierdzenia.',
     },
     states: {
+      waiting: 'Oczekiwanie na kolektor radia. Ma minutę na przyjęcie zmiany.',
       applying: 'Radio wprowadza zmianę. Uruchamia się ponownie, co trwa około minuty.',
       applied: 'Wprowadzono',
       differs: 'Radio wróciło z innymi wartościami',
@@ -3832,6 +3836,7 @@ export const words: Translations = {
       unknown: 'Nie wiadomo, czy radio to wprowadziło',
     },
     badges: {
+      waiting: 'czeka',
       applying: 'restart',
       applied: 'wprowadzono',
       differs: 'inne wartości',

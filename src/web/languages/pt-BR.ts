@@ -3360,6 +3360,8 @@ export const words: Translations = {
     offline: (age) =>
       `O rádio não está conectado. Estas são as configurações que ele informou ${age}. Você pode alterá-las quando ele voltar.`,
     offlineKept: 'O que você digitou fica guardado até lá.',
+    byCollector: 'Um coletor tem este rádio. Estas são as seções sem chaves e senhas que o dono dele mostra aqui.',
+    notListening: 'O coletor deste rádio não está atendendo alterações agora, então nada pode ser alterado aqui.',
     edge: 'Este ambiente não tem rádio, então aqui as configurações são somente leitura. Altere-as no serviço ao qual o rádio está conectado.',
     busy: (section) => `O rádio está aplicando uma alteração de “${section}”. Espere até ele voltar.`,
     fieldCount: (n) => changes(n),
@@ -3374,6 +3376,7 @@ export const words: Translations = {
     after: 'Depois',
     nothing: 'O rádio já tem estes valores.',
     sent: 'Enviado ao rádio',
+    asked: 'O coletor do rádio recebeu o pedido desta alteração',
     reloaded:
       'As configurações do rádio foram alteradas em outro lugar e recarregadas. O que você digitou foi mantido: revise e envie de novo.',
     lookAbove: 'Nada foi enviado: confira os campos marcados.',
@@ -3394,6 +3397,7 @@ export const words: Translations = {
       access: 'Decide quem pode controlar o rádio. Precisa de confirmação.',
     },
     states: {
+      waiting: 'Aguardando o coletor do rádio. Ele tem um minuto para aceitar a alteração.',
       applying: 'O rádio está aplicando a alteração. Ele reinicia, o que leva cerca de um minuto.',
       applied: 'Aplicada',
       differs: 'O rádio voltou com outros valores',
@@ -3401,6 +3405,7 @@ export const words: Translations = {
       unknown: 'Não se sabe se o rádio a aplicou',
     },
     badges: {
+      waiting: 'aguardando',
       applying: 'reiniciando',
       applied: 'aplicada',
       differs: 'diferente',

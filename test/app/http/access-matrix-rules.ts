@@ -180,6 +180,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'GET /api/ingest/commands': tokenFor('radio'),
   'POST /api/ingest/commands/take': tokenFor('radio'),
   'POST /api/ingest/commands/report': tokenFor('radio'),
+  'PUT /api/ingest/settings': tokenFor('radio'),
   'GET /api/messages': may('messages', 'read'),
   'POST /api/messages': may('messages', 'write'),
   'GET /api/messages/:id/receptions': may('messages', 'read'),

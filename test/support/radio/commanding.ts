@@ -19,6 +19,8 @@ export type Commander = {
   readonly sender: Client
   readonly clock: ReturnType<typeof createManualClock>
   hook: Hook
+  /** All that the collector has sent. */
+  readonly bodies: readonly string[]
   /** Another process on the same database answers from now on. */
   restart(): Promise<void>
   send(body: object): Promise<{ readonly status: number; readonly message: Record<string, unknown> }>
@@ -36,11 +38,13 @@ export async function startCommander(): Promise<Commander> {
   const made = await admin.send('POST', '/api/tokens', { name: 'hill', scopes, expiresInDays: null })
   const token = String(Object(await made.json()).token)
   let sender = await app.user('sender', MAY_SEND, WHOLE_SCOPE)
+  const bodies: string[] = []
   const answer = async (request: Request): Promise<Response> => {
     const { pathname, search } = new URL(request.url)
     if ((await commander.hook('asked', pathname)) === 'lost') return new Response(null, { status: 502 })
     const { method, headers, signal } = request
     const body = method === 'GET' ? {} : { body: await request.text() }
+    bodies.push(`${pathname}${search} ${'body' in body ? body.body : ''}`)
     const response = await app.request(`${pathname}${search}`, { method, headers, signal, ...body })
     return (await commander.hook('answered', pathname)) === 'lost' ? new Response(null, { status: 502 }) : response
   }
@@ -59,6 +63,7 @@ export async function startCommander(): Promise<Commander> {
       return sender
     },
     clock,
+    bodies,
     hook: () => 'goes on',
     async restart() {
       app.ports.events?.close()

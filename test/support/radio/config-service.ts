@@ -76,7 +76,13 @@ export async function stopServices(): Promise<void> {
 
 export async function startConfigService(
   init: SettingsInit = SETTINGS,
-  options: { readonly file?: string; readonly ports?: Partial<Ports>; readonly env?: Record<string, string> } = {},
+  options: {
+    readonly file?: string
+    readonly ports?: Partial<Ports>
+    readonly env?: Record<string, string>
+    /** Settings of its connections. */
+    readonly radioEnv?: Record<string, string>
+  } = {},
 ): Promise<ConfigService> {
   const endings: (() => unknown)[] = []
   const device = await startConfigDevice(OWN, init)
@@ -90,7 +96,7 @@ export async function startConfigService(
   const log = createLog({ level: 'debug', format: 'json', now, write: (line) => lines.push(line) })
   const open = (morePorts: readonly number[] = []) => {
     const targets = [device.port, ...morePorts].map((port) => `127.0.0.1:${port}`)
-    const parsed = parseConfig({ MESHTASTIC_TCP: targets.join() })
+    const parsed = parseConfig({ MESHTASTIC_TCP: targets.join(), ...options.radioEnv })
     if (!parsed.ok) throw new Error(parsed.problems.join())
     const opened = openRadio({ config: parsed.config, store, log, clock, events })
     opened.start()

@@ -1,14 +1,16 @@
-import { sql, type SQL } from 'drizzle-orm'
+import { eq, getTableColumns, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
-import { radioCommands } from '../../../db/schema.ts'
+import { deviceConfigChanges, radioCommands, sources } from '../../../db/schema.ts'
 import { built, type Statement, type Store } from '../../../db/store.ts'
+import type { ChangeState } from '../../../shared/mesh/change-states.ts'
 import { COMMAND_MS, type CommandKind } from '../../../shared/mesh/downlink.ts'
 import { DAY_MS, MINUTE_MS } from '../../../shared/time.ts'
 import type { Ports } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { announceNodes, readDelivery } from '../live/details.ts'
+import { changeEvent } from '../live/events.ts'
 import type { Collector } from '../radios/listener.ts'
-import { EXPIRED, UNREPORTED } from '../messages/delivery.ts'
+import { EXPIRED, NOT_SENT, UNREPORTED } from '../messages/delivery.ts'
 import { type Command, wordSchema } from './contents.ts'
 
 /** Commands that may wait for one radio. */
@@ -28,7 +30,7 @@ const BEFORE = {
   relayed: ['waiting', 'taken', 'sent', 'unknown', 'failed'],
   delivered: ['waiting', 'taken', 'sent', 'unknown', 'failed', 'relayed'],
   failed: ['waiting', 'taken', 'sent', 'unknown'],
-  unknown: ['waiting', 'taken', 'sent'],
+  unknown: ['waiting', 'taken', 'sent', 'unknown'],
 } as const
 /** Errors of the destination itself: only these outweigh a repetition that was heard. */
 const BY_DESTINATION: ReadonlySet<string | null> = new Set([
@@ -38,7 +40,7 @@ const BY_DESTINATION: ReadonlySet<string | null> = new Set([
   'NOT_AUTHORIZED',
   'PKI_UNKNOWN_PUBKEY',
 ])
-const MAY_BE_REFUSED = [...BEFORE.failed, 'relayed']
+const MAY_BE_REFUSED = [...BEFORE.failed, 'relayed'] as const
 const REPORTED = ['sent', 'relayed', 'delivered', 'failed', 'unknown'] as const
 
 export const reportSchema = z
@@ -58,30 +60,58 @@ export const reportSchema = z
       .nullable()
       .describe('What the radio or the collector says about it'),
     isAnswered: z.boolean().describe('The node that was asked has answered'),
+    differing: z
+      .array(z.string().min(1).max(100))
+      .max(100)
+      .optional()
+      .describe('Of a change of settings, when it is delivered: paths of the values that the radio did not take'),
   })
   .meta({ id: 'CommandReport', description: 'What became of a command' })
 export type Report = z.infer<typeof reportSchema>
 
 type Needs = Pick<Ports, 'store' | 'now' | 'events'>
 
-/** Only while the token may command radios: an open request ends with its rights. */
-const ofToken = (tokenId: number, now: number) => sql`c.source_id in (select s.id from sources s
+/** Sources of a token as `c.source_id`, only while it may command radios: an open request ends with its rights. */
+export const ofToken = (tokenId: number, now: number) => sql`c.source_id in (select s.id from sources s
   cross join api_tokens t on t.id = s.token_id cross join users u on u.id = t.user_id
   where s.token_id = ${tokenId} and t.held_at is null and (t.expires_at is null or t.expires_at > ${now})
     and u.is_admin and u.is_active)`
 /** By this service's clock, also if that was set back meanwhile. */
-const isTimely = (now: number) => sql`(c.created_at <= ${now} and c.expires_at > ${now})`
+export const isTimely = (now: number) => sql`(c.created_at <= ${now} and c.expires_at > ${now})`
 const IS_WAITING = sql.raw('(c.ended_at is null and c.claim is null)')
 
-type State = { readonly state: string; readonly error: string | null; readonly notice: string | null }
+type State = Pick<Report, 'error' | 'notice' | 'differing'> & { readonly state: 'taken' | Report['state'] }
 
-/** Changes the state of the packets of the commands that `which` selects as `c`, from one of these states. */
+/** The state of a change of settings for each one of a command. */
+const CHANGE_OF = {
+  waiting: 'waiting',
+  taken: 'applying',
+  sent: 'applying',
+  relayed: 'applying',
+  delivered: 'applied',
+  failed: 'failed',
+  unknown: 'unknown',
+} as const satisfies Record<string, ChangeState>
+/** Why a change failed, if its collector has not said so. */
+const REASONS: Readonly<Record<string, string>> = {
+  [EXPIRED]: 'the collector of the radio did not begin it within a minute',
+  [UNREPORTED]: 'the collector of the radio did not report what became of it',
+  [NOT_SENT]: 'the collector of the radio was stopped before it began',
+}
+
+/**
+ * Changes the state of the packets, and of the changes of settings, of the commands that `which` selects as `c`, from one
+ * of these states.
+ */
 function setStates(
   { db }: Store,
   which: SQL,
-  { state, error, notice }: State,
-  from: readonly string[],
-): readonly [Statement, Statement, Statement] {
+  { state, error, notice, differing = [] }: State,
+  from: readonly (keyof typeof CHANGE_OF)[],
+  now: number,
+): readonly [Statement, Statement, Statement, Statement] {
+  const change = state === 'delivered' && differing.length > 0 ? 'differs' : CHANGE_OF[state]
+  const settledAt = change === 'applying' || change === 'unknown' ? null : now
   const set = (table: string, column: string, id: string, kind: CommandKind) =>
     built(
       db,
@@ -94,12 +124,24 @@ function setStates(
     set('messages', 'delivery_state', 'packet_id', 'text'),
     set('traceroutes', 'state', 'request_id', 'traceroute'),
     set('node_requests', 'state', 'request_id', 'request'),
+    built(
+      db,
+      sql`update device_config_changes set state = ${change}, reason = ${notice ?? REASONS[error ?? ''] ?? null},
+        differing = ${JSON.stringify(differing)}, settled_at = ${settledAt}
+        where state in (select value from json_each(${JSON.stringify([...new Set(from.map((one) => CHANGE_OF[one]))])}))
+        and (source_id, section, id) in (select c.source_id, c.content ->> 'section', c.id from radio_commands c
+          where c.kind = 'settings' and ${which})`,
+    ),
   ]
 }
 
 /** A number for a packet of a radio that another service has. */
 export function newPacketId(): number {
   return Math.max(1, crypto.getRandomValues(new Uint32Array(1))[0] ?? 1)
+}
+
+export function newCommandId(): string {
+  return crypto.randomUUID().replaceAll('-', '')
 }
 
 /** Throws `queue_full` if too many commands wait for a radio. */
@@ -114,6 +156,7 @@ export function writeCommand(
   { store, now }: Pick<Ports, 'store'> & { now(): number },
   { sourceId, nodeNum }: Collector,
   command: {
+    readonly id?: string
     readonly kind: CommandKind
     readonly content: object
     readonly packetId: number
@@ -122,8 +165,8 @@ export function writeCommand(
 ): Statement {
   const createdAt = now()
   return store.db.insert(radioCommands).values({
+    id: newCommandId(),
     ...command,
-    id: crypto.randomUUID().replaceAll('-', ''),
     sourceId,
     content: JSON.stringify(command.content),
     fromNodeNum: nodeNum,
@@ -174,7 +217,7 @@ export async function takeCommand(
       sql`update radio_commands as c set claim = ${claim}
         where c.id = ${id} and ${IS_WAITING} and ${isTimely(now)} and ${ofToken(tokenId, now)}`,
     ),
-    ...setStates(store, isMine, { state: 'taken', error: null, notice: null }, ['waiting']),
+    ...setStates(store, isMine, { state: 'taken', error: null, notice: null }, ['waiting'], now),
   ])
   const [taken] = await store.db.all<Key & { readonly expiresAt: number }>(
     sql`select ${KEY}, c.expires_at as expiresAt from radio_commands c
@@ -206,7 +249,7 @@ export async function storeReports(ctx: Needs, tokenId: number, reports: readonl
     )
     await store.atomic([
       answered,
-      ...setStates(store, isMine, said, from),
+      ...setStates(store, isMine, said, from, now),
       built(
         store.db,
         sql`update radio_commands as c set ended_at = coalesce(ended_at, ${now})
@@ -240,11 +283,20 @@ export async function expireCommands(ctx: Needs): Promise<void> {
     return
   }
   await store.atomic([
-    ...setStates(store, sql`${isLate} and ${isEnding}`, { state: 'failed', error: EXPIRED, notice: null }, ['waiting']),
-    ...setStates(store, sql`${isSilent} and ${isEnding}`, { state: 'unknown', error: UNREPORTED, notice: null }, [
-      'taken',
-      'sent',
-    ]),
+    ...setStates(
+      store,
+      sql`${isLate} and ${isEnding}`,
+      { state: 'failed', error: EXPIRED, notice: null },
+      ['waiting'],
+      now,
+    ),
+    ...setStates(
+      store,
+      sql`${isSilent} and ${isEnding}`,
+      { state: 'unknown', error: UNREPORTED, notice: null },
+      ['taken', 'sent'],
+      now,
+    ),
     built(store.db, sql`update radio_commands as c set ended_at = ${now} where ${isEnding}`),
     forget,
   ])
@@ -256,15 +308,30 @@ type Key = {
   readonly nodeNum: number
   readonly packetId: number
   readonly asked: number | null
+  readonly id: string
 }
-const KEY = sql.raw(`c.kind, c.from_node_num as nodeNum, c.packet_id as packetId,
+const KEY = sql.raw(`c.kind, c.id, c.from_node_num as nodeNum, c.packet_id as packetId,
   iif(c.kind = 'request', c.content ->> 'to', null) as asked`)
 
 /** Live pages learn that the state has changed. */
 async function tell(ctx: Needs, keys: readonly Key[]): Promise<void> {
   if (ctx.events === null) return
   for (const key of keys) {
-    if (key.asked === null) ctx.events.publish(await readDelivery(ctx.store, key))
+    if (key.kind === 'settings') ctx.events.publish(await readChange(ctx.store, key.id))
+    else if (key.asked === null) ctx.events.publish(await readDelivery(ctx.store, key))
     else await announceNodes(ctx, [key.asked])
   }
+}
+
+/** The event of a change of settings, as it is now. */
+async function readChange({ db }: Store, id: string) {
+  const found = await db
+    .select({ ...getTableColumns(deviceConfigChanges), source: sources.name })
+    .from(deviceConfigChanges)
+    .innerJoin(sources, eq(sources.id, deviceConfigChanges.sourceId))
+    .where(eq(deviceConfigChanges.id, id))
+    .all()
+  return found.map(({ source, differing, ...change }) =>
+    changeEvent(source, { ...change, differing: JSON.parse(differing) }),
+  )
 }

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import { countTextBytes } from '../../../meshtastic/link/to-radio.ts'
 import { MAX_TEXT_BYTES } from '../../../shared/limits.ts'
+import { DOWNLINK_SECTIONS, MAX_SECTION_JSON } from '../../../shared/mesh/downlink.ts'
 import { REQUEST_KINDS } from '../../../shared/mesh/request-kinds.ts'
 
 /** Random hexadecimal digits: the name of a command, or the word with which it is taken. */
@@ -11,9 +12,11 @@ const node = z
   .int()
   .min(1)
   .max(BROADCAST - 1)
+const path = z.string().min(1).max(100)
+const isSmall = (value: unknown) => JSON.stringify(value).length <= MAX_SECTION_JSON
 const packetId = z.int().min(1).max(0xffffffff)
 
-/** What a radio shall send, by the kind of the command. The collector reads it as from a stranger. */
+/** What a radio shall send or change, by the kind of the command. The collector reads it as from a stranger. */
 export const contentSchemas = {
   text: z
     .strictObject({
@@ -35,6 +38,15 @@ export const contentSchemas = {
     .refine(({ wantAck, hopLimit }) => !wantAck || hopLimit !== 0),
   traceroute: z.strictObject({ to: node }),
   request: z.strictObject({ to: node, request: z.enum(REQUEST_KINDS) }),
+  settings: z.strictObject({
+    section: z.enum(DOWNLINK_SECTIONS),
+    /** Nested, only the fields to change. Whatever would be a secret is refused. */
+    values: z.record(path, z.json()).refine(isSmall),
+    /** By path, of these fields, what they were where somebody changed them. Nothing changes if that is over. */
+    before: z.record(path, z.json()).refine(isSmall),
+    /** Paths of the risky fields that are confirmed. */
+    confirm: z.array(path).max(100),
+  }),
 } as const
 
 /** A command as a collector gets it. */

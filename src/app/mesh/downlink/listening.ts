@@ -38,6 +38,16 @@ async function noteListening(
           and name in (select value from json_each(${JSON.stringify(radios)}))
         on conflict (source_id) do update set kinds = excluded.kinds, listened_at = excluded.listened_at`,
     ),
+    // Its owner shows them no longer.
+    ...(kinds.includes('settings')
+      ? []
+      : [
+          built(
+            store.db,
+            sql`delete from device_config where source_id in (select id from sources where token_id = ${tokenId}
+              and kind = 'ingest' and name in (select value from json_each(${JSON.stringify(radios)})))`,
+          ),
+        ]),
   ])
   const names = sql`select value from json_each(${JSON.stringify(radios)})`
   return store.db.$count(

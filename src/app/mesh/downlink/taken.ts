@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import * as z from 'zod'
 import { takenCommands } from '../../../db/schema.ts'
 import { built, type Store } from '../../../db/store.ts'
 import { NOT_SENT, UNREPORTED } from '../messages/delivery.ts'
@@ -20,6 +21,7 @@ export type TakenCommand = {
   readonly id: string
   readonly claim: string
   readonly fromNodeNum: number
+  /** 0: a change of settings, whose id is that of the command. */
   readonly packetId: number
 }
 
@@ -75,16 +77,24 @@ type Row = {
   readonly error: string | null
   readonly notice: string | null
   readonly answeredAt: number | null
+  /** JSON; null: no change of settings. */
+  readonly differing: string | null
 }
 
-/** What is known of the packets of commands, by their own rows. */
-const FOUND = sql`select t.id, t.claim, t.refusal, t.told, coalesce(m.delivery_state, r.state, q.state) as state,
+/** The state of a packet, or of a change of settings as if it were one. */
+const STATE = `coalesce(m.delivery_state, r.state, q.state, case d.state when 'applying' then 'sent'
+  when 'applied' then 'delivered' when 'differs' then 'delivered' else d.state end)`
+const NOTICE = 'coalesce(m.notice, r.notice, q.notice, substr(d.reason, 1, 200))'
+
+/** What is known of the packets and changes of commands, by their own rows. */
+const FOUND = sql.raw(`select t.id, t.claim, t.refusal, t.told, ${STATE} as state,
     coalesce(m.routing_error, r.routing_error, q.routing_error) as error,
-    coalesce(m.notice, r.notice, q.notice) as notice, q.answered_at as answeredAt
+    ${NOTICE} as notice, q.answered_at as answeredAt, d.differing
   from taken_commands t
   left join messages m on m.from_node_num = t.from_node_num and m.packet_id = t.packet_id
   left join traceroutes r on r.from_node_num = t.from_node_num and r.request_id = t.packet_id
-  left join node_requests q on q.from_node_num = t.from_node_num and q.request_id = t.packet_id`
+  left join node_requests q on q.from_node_num = t.from_node_num and q.request_id = t.packet_id
+  left join device_config_changes d on t.packet_id = 0 and d.id = t.id`)
 
 /** A report, and what is remembered as told once it has arrived. */
 export type News = { readonly report: Report; readonly told: string }
@@ -92,10 +102,10 @@ export type News = { readonly report: Report; readonly told: string }
 /** The other service has another state of a packet, or none, or one that ends with this process. */
 const IS_NEWS = sql.raw(`(t.told is null or (t.refusal is null
   and t.rowid > (select max(rowid) from taken_commands) - ${MAX_OPEN}))
-  and (t.told is null or (coalesce(m.delivery_state, r.state, q.state) is not null
-  and (coalesce(m.delivery_state, r.state, q.state) is not t.told ->> 'state'
+  and (t.told is null or (${STATE} is not null
+  and (${STATE} is not t.told ->> 'state'
     or t.told ->> 'state' = 'sent'
-    or coalesce(m.notice, r.notice, q.notice) is not t.told ->> 'notice'
+    or ${NOTICE} is not t.told ->> 'notice'
     or (q.answered_at is not null) is not t.told ->> 'isAnswered')))`)
 
 /**
@@ -118,7 +128,14 @@ export async function readNews(store: Store, isBegun: (id: string) => boolean): 
 function stateOf(row: Row, isBegun: boolean): Omit<Report, 'id' | 'claim'> | null {
   const isAnswered = row.answeredAt !== null
   const notice = clean(row.notice)
-  const is = (state: Report['state'], error: string | null = null) => ({ state, error, notice, isAnswered })
+  const differing = row.differing === null ? {} : { differing: z.array(z.string()).parse(JSON.parse(row.differing)) }
+  const is = (state: Report['state'], error: string | null = null) => ({
+    state,
+    error,
+    notice,
+    isAnswered,
+    ...(state === 'delivered' && differing),
+  })
   if (row.refusal !== null) {
     const { error, notice: why } = JSON.parse(row.refusal)
     return { ...is('failed', String(error)), notice: clean(typeof why === 'string' ? why : null) }

@@ -143,20 +143,28 @@ const pages = prepareShapes((db, shape) =>
     .prepare(),
 )
 
-const newest = keepBodies<Body>()
+/** `isWaiting`: something in it waits for a collector. */
+type Page = Body & { readonly isWaiting: boolean }
+
+const newest = keepBodies<Page>()
+
+/** Whether a list in JSON has something that waits for a collector. Nobody can write that into a text: it has quotes. */
+export function mentionsWaiting(json: string): boolean {
+  return /"(?:deliveryState|state)":"waiting"/.test(json)
+}
 
 /** The first page without filters, which many clients request again and again. */
 export async function newestMessages(
   { store, config }: Pick<Ports, 'store' | 'config'>,
   limit: number,
   view: View,
-): Promise<Body> {
+): Promise<Page> {
   const revision = await readRevision(store, 'messages')
-  const make = async () =>
-    bodyOf(
-      await listMessages(store, { limit }, view),
-      stateTag(config, `messages ${revision} ${limit} ${viewTag(view)}`),
-    )
+  const make = async () => {
+    const json = await listMessages(store, { limit }, view)
+    const body = bodyOf(json, stateTag(config, `messages ${revision} ${limit} ${viewTag(view)}`))
+    return { ...body, isWaiting: mentionsWaiting(json) }
+  }
   return newest(store, revision, `${limit} ${viewKey(view)}`, make)
 }
 

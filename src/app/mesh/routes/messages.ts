@@ -9,7 +9,15 @@ import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { readKeyed, takesIdempotencyKey } from '../../http/idempotency.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { integerQuery, timeQuery, validate } from '../../http/validate.ts'
-import { listMessages, MAX_MESSAGES, messagePageSchema, messageSchema, newestMessages } from '../messages/messages.ts'
+import { readTimely } from '../downlink/timely.ts'
+import {
+  listMessages,
+  MAX_MESSAGES,
+  mentionsWaiting,
+  messagePageSchema,
+  messageSchema,
+  newestMessages,
+} from '../messages/messages.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listReceptions, receptionSchema } from '../messages/receptions.ts'
 import { sharedList } from '../../accounts/access/shared.ts'
@@ -67,12 +75,15 @@ export const messageRoutes = new Hono<AppEnv>()
       }),
     ),
     async (c) => {
-      const { store, compressor, viewer } = c.get('ctx')
+      const { ctx } = c.var
+      const { store, compressor, viewer } = ctx
       const { limit, ...filters } = c.req.valid('query')
       if (Object.values(filters).every((filter) => filter === undefined)) {
-        return answerBody(c, compressor, await newestMessages(c.var.ctx, limit, viewer.view))
+        const first = () => newestMessages(ctx, limit, viewer.view)
+        return answerBody(c, compressor, await readTimely(ctx, first, ({ isWaiting }) => isWaiting))
       }
-      const page = await listMessages(store, { limit, ...filters, signal: c.req.raw.signal }, viewer.view)
+      const read = () => listMessages(store, { limit, ...filters, signal: c.req.raw.signal }, viewer.view)
+      const page = await readTimely(ctx, read, mentionsWaiting)
       return c.body(page, 200, { 'Content-Type': 'application/json' })
     },
   )

@@ -9,7 +9,6 @@ import { idParam, validate } from '../../http/validate.ts'
 import { markStatesSchema, readMarkStates } from '../nodes/marks.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { askDirectRange, directAnswersSchema, directRangeSchema, listDirectAnswers } from '../sending/direct-range.ts'
-import { listRequests, newRequestSchema, requestFromNode, requestSchema } from '../sending/request.ts'
 import {
   changedWaypointSchema,
   changeWaypoint,
@@ -22,46 +21,17 @@ import { tracerouteSchema } from '../topology/traceroutes.ts'
 
 const nodeParam = z.object({ id: nodeNumSchema })
 
-export const nodeRadioRoutes = new Hono<AppEnv>()
-  .get(
-    '/:id/radios',
-    requirePermission('nodes', 'read'),
-    inTurn('read'),
-    answers(
-      'Whether the radios of this service have the node as a favourite, or ignore it',
-      { 200: markStatesSchema },
-      ['node_not_found', 'unsupported_on_this_runtime'],
-    ),
-    validate('param', nodeParam),
-    async (c) => c.json(await readMarkStates(c.var.ctx, c.req.valid('param').id)),
-  )
-  .get(
-    '/:id/requests',
-    requirePermission('info', 'read'),
-    inTurn('read'),
-    answers('The latest requests to a node, newest first', { 200: z.object({ requests: z.array(requestSchema) }) }, [
-      'node_not_found',
-      'unsupported_on_this_runtime',
-    ]),
-    validate('param', nodeParam),
-    async (c) => c.json({ requests: await listRequests(c.var.ctx, c.req.valid('param').id) }),
-  )
-  .post(
-    '/:id/requests',
-    requirePermission('info', 'write'),
-    answers(
-      'Ask a node for its position, measurements or names. What it answers counts as sent to one node',
-      { 202: z.object({ request: requestSchema }) },
-      ['node_not_found', 'queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
-    ),
-    validate('param', nodeParam),
-    validate('json', newRequestSchema),
-    whereTheRadioIs,
-    async (c) => {
-      const request = await requestFromNode(c.var.ctx, c.req.valid('param').id, c.req.valid('json'))
-      return c.json({ request }, 202)
-    },
-  )
+export const nodeRadioRoutes = new Hono<AppEnv>().get(
+  '/:id/radios',
+  requirePermission('nodes', 'read'),
+  inTurn('read'),
+  answers('Whether the radios of this service have the node as a favourite, or ignore it', { 200: markStatesSchema }, [
+    'node_not_found',
+    'unsupported_on_this_runtime',
+  ]),
+  validate('param', nodeParam),
+  async (c) => c.json(await readMarkStates(c.var.ctx, c.req.valid('param').id)),
+)
 
 export const tracerouteRadioRoutes = new Hono<AppEnv>()
   .post(

@@ -8,6 +8,8 @@ import { inTurn } from '../../http/limits/in-turn.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { flagQuery, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { sharedList } from '../../accounts/access/shared.ts'
+import { readTimely } from '../downlink/timely.ts'
+import { mentionsWaiting } from '../messages/messages.ts'
 import { listTraceroutesShown, traceroutesAsked, traceroutesForm } from '../topology/anonymous.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listTraceroutes, ORIGINS, traceroutePageSchema, tracerouteSchema } from '../topology/traceroutes.ts'
@@ -34,7 +36,8 @@ export const tracerouteRoutes = new Hono<AppEnv>()
       }),
     ),
     async (c) => {
-      const page = await listTraceroutes(c.var.ctx, c.req.valid('query'))
+      const { ctx } = c.var
+      const page = await readTimely(ctx, () => listTraceroutes(ctx, c.req.valid('query')), mentionsWaiting)
       return answerBody(c, c.var.ctx.compressor, await hashedBody(page))
     },
   )

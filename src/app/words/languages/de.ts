@@ -237,6 +237,9 @@ export const texts: Translation = {
   'The radio did not report its section {section}': 'Das Funkgerät hat seinen Abschnitt {section} nicht gemeldet',
   'The radio has another channel in its place': 'Das Funkgerät hat dort einen anderen Kanal',
   'The collector of the radio does not allow this': 'Der Sammler des Funkgeräts erlaubt das nicht',
+  'The collector of the radio is not listening for changes of its settings':
+    'Der Sammler des Funkgeräts wartet gerade nicht auf Änderungen der Einstellungen',
+  'The radio has these values already': 'Das Funkgerät hat diese Werte schon',
   'The collector of the radio is not listening for what to send':
     'Der Sammler des Funkgeräts nimmt gerade keine Sendeaufträge an',
   'The radio is not connected: {reason}': 'Das Funkgerät ist nicht verbunden: {reason}',

@@ -230,6 +230,9 @@ export const texts: Translation = {
   'The radio did not report its section {section}': 'La radio no informó de su sección {section}',
   'The radio has another channel in its place': 'La radio tiene otro canal en su lugar',
   'The collector of the radio does not allow this': 'El recolector de la radio no lo permite',
+  'The collector of the radio is not listening for changes of its settings':
+    'El recolector de la radio no atiende ahora cambios de los ajustes',
+  'The radio has these values already': 'La radio ya tiene estos valores',
   'The collector of the radio is not listening for what to send':
     'El recolector de la radio no está aceptando encargos de envío',
   'The radio is not connected: {reason}': 'La radio no está conectada: {reason}',

@@ -235,6 +235,9 @@ export const texts: Translation = {
   'The radio did not report its section {section}': 'La radio n’a pas communiqué sa section {section}',
   'The radio has another channel in its place': 'La radio a un autre canal à cette place',
   'The collector of the radio does not allow this': 'Le collecteur de la radio ne le permet pas',
+  'The collector of the radio is not listening for changes of its settings':
+    'Le collecteur de la radio n’attend pas de modifications des réglages en ce moment',
+  'The radio has these values already': 'La radio a déjà ces valeurs',
   'The collector of the radio is not listening for what to send':
     'Le collecteur de la radio n’accepte pas de demandes d’envoi en ce moment',
   'The radio is not connected: {reason}': 'La radio n’est pas connectée : {reason}',

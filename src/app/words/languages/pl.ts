@@ -227,6 +227,9 @@ export const texts: Translation = {
   'The radio did not report its section {section}': 'Radio nie podało swojej sekcji {section}',
   'The radio has another channel in its place': 'Radio ma w tym miejscu inny kanał',
   'The collector of the radio does not allow this': 'Kolektor radia na to nie pozwala',
+  'The collector of the radio is not listening for changes of its settings':
+    'Kolektor radia nie czeka teraz na zmiany ustawień',
+  'The radio has these values already': 'Radio ma już te wartości',
   'The collector of the radio is not listening for what to send': 'Kolektor radia nie przyjmuje teraz zleceń wysłania',
   'The radio is not connected: {reason}': 'Radio nie jest połączone: {reason}',
   'The rule was changed meanwhile; read it again': 'Regułę zmieniono w międzyczasie; odczytaj ją ponownie',

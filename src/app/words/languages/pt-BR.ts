@@ -231,6 +231,9 @@ export const texts: Translation = {
   'The radio did not report its section {section}': 'O rádio não informou sua seção {section}',
   'The radio has another channel in its place': 'O rádio tem outro canal nesse lugar',
   'The collector of the radio does not allow this': 'O coletor do rádio não permite isso',
+  'The collector of the radio is not listening for changes of its settings':
+    'O coletor do rádio não está atendendo alterações das configurações',
+  'The radio has these values already': 'O rádio já tem estes valores',
   'The collector of the radio is not listening for what to send':
     'O coletor do rádio não está aceitando pedidos de envio agora',
   'The radio is not connected: {reason}': 'O rádio não está conectado: {reason}',

@@ -1,3 +1,4 @@
+import { isUnderWay } from '../../../shared/mesh/change-states.ts'
 import { Age, now } from '../../parts/age.tsx'
 import { t } from '../../strings.ts'
 import { c } from '../../strings/system/configuration.ts'
@@ -5,6 +6,7 @@ import { type Change, leavesOf, type Section } from './model.ts'
 import { namesOf } from './words.ts'
 
 const TONES = {
+  waiting: 'notice',
   applying: 'notice',
   applied: 'notice notice-good',
   differs: 'notice notice-warn',
@@ -13,6 +15,7 @@ const TONES = {
 } as const satisfies Record<Change['state'], string>
 
 const TAGS = {
+  waiting: 'tag accent',
   applying: 'tag accent',
   applied: 'tag good',
   differs: 'tag bad',
@@ -31,7 +34,7 @@ export function ChangeNotice({ section }: { section: Section }) {
     <div role="status">
       {change !== null && (
         <div class={isOld ? 'faint' : TONES[change.state]}>
-          {change.state === 'applying' && <progress aria-label={c.badges.applying} />}
+          {isUnderWay(change.state) && <progress aria-label={c.badges[change.state]} />}
           <ChangeText change={change} section={section} />
         </div>
       )}

@@ -1,4 +1,5 @@
 import { useEffect } from 'preact/hooks'
+import { isUnderWay } from '../../../shared/mesh/change-states.ts'
 import { api, ask } from '../../api.ts'
 import { isLive } from '../../state/live.ts'
 import { useLoad } from '../../state/load.ts'
@@ -49,7 +50,7 @@ function OwnRadio({ section }: { section: string | null }) {
   const overview = useLoad(() => ask(api.configuration.$get({ query })), [source], POLL_MS, EVENTS)
   useSecretsForgotten()
   const known = overview.data.value
-  const isWatching = known?.lastChange?.state === 'applying' && !isLive(EVENTS)
+  const isWatching = isUnderWay(known?.lastChange?.state) && !isLive(EVENTS)
   useEffect(() => {
     if (!isWatching) return
     const timer = setInterval(() => void overview.reload(), WATCH_MS)
@@ -60,7 +61,7 @@ function OwnRadio({ section }: { section: string | null }) {
       title={c.title}
       actions={
         <>
-          {known !== null && known.source !== null && known.editable && (
+          {known !== null && known.source !== null && known.editable && !known.byCollector && (
             <FileButtons source={known.source} onSent={() => void overview.reload()} />
           )}
           {known !== null && <Targets source={known.source} sources={known.sources} nodeId={null} />}
@@ -86,6 +87,7 @@ function OwnRadio({ section }: { section: string | null }) {
             tag={(entry) => tagOf(entry, known.source ?? '')}
           />
           <div class="configuration-pane">
+            {known.byCollector && <p class="faint">{c.byCollector}</p>}
             {section === null ? (
               <Choose />
             ) : (
@@ -159,8 +161,7 @@ function SectionLoader({ source, section, overview, onSent }: LoaderProps) {
   const load = () => ask(api.configuration[':section'].$get({ param: { section }, query: { source } }))
   const loaded = useLoad(load, [], POLL_MS, EVENTS)
   const found = loaded.data.value
-  const { state } = overview.lastChange ?? { state: null }
-  const isApplying = state === 'applying' || found?.lastChange?.state === 'applying'
+  const isApplying = isUnderWay(overview.lastChange?.state) || isUnderWay(found?.lastChange?.state)
   const isWatching = isApplying && !isLive(EVENTS)
   useEffect(() => {
     if (!isWatching) return

@@ -10,7 +10,8 @@ import { t } from '../../strings.ts'
 import type { Section } from './model.ts'
 
 /** Why nothing can be changed now. */
-export function Offline({ section }: { section: Section }) {
+export function Offline({ section, byCollector }: { section: Section; byCollector: boolean }) {
+  if (byCollector) return <Notice text={c.notListening} />
   if (!has('radio')) return <Notice text={c.edge} />
   return can('info', 'read') ? <KnownReason section={section} /> : <Reason section={section} reason={null} />
 }

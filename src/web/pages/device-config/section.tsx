@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { isUnderWay } from '../../../shared/mesh/change-states.ts'
 import { api, askAs } from '../../api.ts'
 import { capital } from '../../format.ts'
 import type { Loaded } from '../../state/load.ts'
@@ -41,8 +42,8 @@ type Props = { section: Section; overview: Overview; loaded: Loaded<Section>; on
 export function SectionPane(props: Props) {
   const { section, overview } = props
   const mayWrite = can('configuration', 'write')
-  const busyWith = overview.lastChange?.state === 'applying' ? overview.lastChange.section : null
-  const isApplying = busyWith === section.section || section.lastChange?.state === 'applying'
+  const busyWith = isUnderWay(overview.lastChange?.state) ? (overview.lastChange?.section ?? null) : null
+  const isApplying = busyWith === section.section || isUnderWay(section.lastChange?.state)
   return (
     <section class="stack" aria-labelledby="section-name">
       <div>
@@ -64,12 +65,12 @@ export function SectionPane(props: Props) {
         />
       )}
       {!mayWrite && <p class="faint">{c.readOnly}</p>}
-      {!section.editable && !isApplying && <Offline section={section} />}
+      {!section.editable && !isApplying && <Offline section={section} byCollector={overview.byCollector} />}
       {busyWith !== null && busyWith !== section.section && <div class="notice">{c.busy(sectionName(busyWith))}</div>}
       {mayWrite ? (
         <SectionForm
           {...props}
-          destination={CONNECTED}
+          destination={overview.byCollector ? COLLECTED : CONNECTED}
           isApplying={isApplying}
           isFixed={!section.editable || isApplying || busyWith !== null}
         />
@@ -90,6 +91,9 @@ const CONNECTED: Destination = {
     return (await askAs<{ change: Change | null }>(api.configuration[':section'].$put(asked))).change
   },
 }
+
+/** A radio of a collector: what becomes of it is told later. */
+const COLLECTED: Destination = { ...CONNECTED, sent: c.asked }
 
 /** For users with only the read permission. */
 export function SectionFacts({ section }: { section: Section }) {

@@ -6,6 +6,7 @@ import { Page } from '../../parts/page.tsx'
 import { asLeft } from '../../router.ts'
 import { needHeard } from '../../state/live.ts'
 import { awaited, useLoad } from '../../state/load.ts'
+import { maySend } from '../../state/mesh/links.ts'
 import { nodeName, useNames } from '../../state/mesh/nodes.ts'
 import { useOfflineCache } from '../../state/offline-cache.ts'
 import { can, has, isAnonymous } from '../../state/session.ts'
@@ -85,7 +86,7 @@ function Parts({ node, onChanged }: { node: NodeDetail; onChanged(): Promise<voi
           <div class="stack">
             {mayReadInfo && <NodeNeighbors node={node} links={links} />}
             {mayReadInfo && <NodeRoutes node={node} />}
-            {can('info', 'write') && has('radio') && !node.isLocal && <NodeRequests node={node} />}
+            {can('info', 'write') && maySend('requests') && !node.isLocal && <NodeRequests node={node} />}
           </div>
           <div class="stack">
             {can('messages', 'read') && !isAnonymous.value && <NodeMessages node={node} />}

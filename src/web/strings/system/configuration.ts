@@ -21,6 +21,9 @@ export const c = catalog('c', {
   offline: (age: string) =>
     `The radio is not connected. These are its settings as reported ${age}. You can change them when it is back.`,
   offlineKept: 'What you typed is kept until then.',
+  byCollector:
+    'A collector has this radio. These are the sections without keys and passwords that its owner shows here.',
+  notListening: 'The collector of this radio does not listen for changes now, so nothing can be changed here.',
   edge: 'This runtime has no radio, so settings are read-only here. Change them on the service that the radio is connected to.',
   busy: (section: string) => `The radio is applying a change of “${section}”. Wait until it is back.`,
   fieldCount: (n: number) => (n === 1 ? 'One change' : `${n} changes`),
@@ -35,6 +38,7 @@ export const c = catalog('c', {
   after: 'After',
   nothing: 'The radio has these values already.',
   sent: 'Sent to the radio',
+  asked: 'The collector of the radio was asked to change this',
   reloaded:
     'The radio’s settings were changed elsewhere and have been reloaded. Your entries are kept: review them and send again.',
   lookAbove: 'Nothing was sent: check the marked fields.',
@@ -56,6 +60,7 @@ export const c = catalog('c', {
     access: 'Decides who can control the radio. Needs a confirmation.',
   },
   states: {
+    waiting: 'Waiting for the collector of the radio. It has a minute to take the change.',
     applying: 'The radio is applying the change. It restarts, which takes about a minute.',
     applied: 'Applied',
     differs: 'The radio came back with other values',
@@ -63,6 +68,7 @@ export const c = catalog('c', {
     unknown: 'It is not known whether the radio applied it',
   } satisfies Record<ChangeState, string>,
   badges: {
+    waiting: 'waiting',
     applying: 'restarting',
     applied: 'applied',
     differs: 'differs',

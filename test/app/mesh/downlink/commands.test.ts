@@ -250,6 +250,70 @@ describe('a traceroute for the radio of a collector', () => {
   })
 })
 
+describe('settings of the radio of a collector', () => {
+  const SETTINGS = `${ALL}&kind=settings`
+  const show = async (sections: unknown, by = token, radio = 'valley') =>
+    (await asCollector('PUT', '/settings', { radio, sections }, by)).body.isKnown
+  const lora = { section: 'lora', readAt: START, values: { hopLimit: 3, region: 'EU_868' } }
+  const read = async (path = '') => Object(await (await admin.send('GET', `/api/configuration${path}`)).json())
+
+  it('are what is a setting and no secret here, whatever a collector says', async () => {
+    const hostile = [
+      { ...lora, values: { ...lora.values, psk: 'x', privateKey: 'y', ignoreIncoming: [1, [2]], __proto__: { a: 1 } } },
+      { ...lora, section: 'security', values: { privateKey: 'cHJpdmF0ZQ==' } },
+      { ...lora, section: 'network', values: { wifiPsk: 'secret' } },
+      { ...lora, section: 'channels', values: { channels: [{ settings: { psk: 'AQ==' } }] } },
+      { ...lora, section: 'device', values: { tzdef: 'x'.repeat(600), role: { deep: {} } } },
+      { ...lora, section: 'invented', values: {} },
+    ]
+    expect(await show(hostile)).toBe(false)
+    await poll({ kinds: SETTINGS })
+    expect(await show(hostile)).toBe(true)
+    const stored = app.store.sqlite.prepare('select section, "values" v, secrets s from device_config order by section').all()
+    expect(stored).toStrictEqual([
+      { section: 'device', v: '{}', s: '{}' },
+      { section: 'lora', v: '{"region":"EU_868","hopLimit":3}', s: '{}' },
+    ])
+    expect(await read()).toMatchObject({ source: 'valley', byCollector: true, editable: true })
+    const other = await makeToken(['ingest', 'radio'])
+    expect(await show([], other)).toBe(false)
+    await deliver('hill', FAR, other)
+    expect(await show([], other)).toBe(false)
+    // Its owner shows them no longer, or it is gone.
+    expect(await show([lora])).toBe(true)
+    app.clock.advance(40_000)
+    expect(await read()).toMatchObject({ source: 'valley', byCollector: true, editable: false })
+    const answer = await admin.send('PUT', '/api/configuration/lora', { values: { hopLimit: 4 } })
+    expect(Object(await answer.json())).toMatchObject({ code: 'radio_unavailable' })
+    await poll()
+    expect(await read()).toMatchObject({ sources: [], sections: [] })
+  })
+
+  it.each([
+    ['POST', '/api/messages', { text: 'x' }, '/api/messages'],
+    ['POST', '/api/messages', { text: 'x' }, '/api/messages?channel=0'],
+    ['POST', '/api/traceroutes', { to: FAR }, '/api/traceroutes'],
+    ['POST', `/api/nodes/${FAR}/requests`, { kind: 'position' }, `/api/nodes/${FAR}/requests`],
+    ['PUT', '/api/configuration/lora', { values: { hopLimit: 4 } }, '/api/configuration'],
+    ['PUT', '/api/configuration/lora', { values: { hopLimit: 4 } }, '/api/configuration/lora'],
+  ])(
+    'that nobody took is not sent after a minute, also where no timer says so: %s %s, read as %4$s',
+    async (method, path, body, list) => {
+      Object.assign(app.ports, { radio: null })
+      app.store.sqlite.exec(`insert into nodes (node_num, first_heard, last_heard) values (${FAR}, ${START}, ${START})`)
+      await poll({ kinds: SETTINGS })
+      await show([lora])
+      expect((await admin.send(method, path, body)).status).toBe(202)
+      const state = async () =>
+        /"(?:deliveryState|state)":"(\w+)"/.exec(await (await admin.send('GET', list)).text())?.[1]
+      app.clock.advance(59_999)
+      expect(await state()).toBe('waiting')
+      app.clock.advance(1)
+      expect(await state()).toBe('failed')
+    },
+  )
+})
+
 describe('the scope radio', () => {
   it('is given by administrators, by name, and existing tokens do not have it', async () => {
     const old = await makeToken(['ingest'])
