@@ -33,7 +33,7 @@ import { findingRoutes } from './mesh/findings/routes.ts'
 import { nodeHistoryRoutes } from './mesh/history/routes.ts'
 import { coverageRoutes, topologyRoutes } from './mesh/survey/routes.ts'
 import { playbackRoutes } from './mesh/playback/routes.ts'
-import { nodeRadioRoutes, tracerouteRadioRoutes, waypointRadioRoutes } from './mesh/routes/radio-routes.ts'
+import { tracerouteRadioRoutes, waypointRadioRoutes } from './mesh/routes/radio-routes.ts'
 import { nodeRequestRoutes } from './mesh/routes/node-requests.ts'
 import { telemetryRoutes } from './mesh/routes/telemetry.ts'
 import { channelRoutes, linkRoutes, neighborRoutes, packetRoutes, waypointRoutes } from './mesh/routes/topology.ts'
@@ -103,7 +103,6 @@ export function createApp(resolvePorts: (env: unknown) => Ports, pages: Pages | 
     .route('/api/users', userDestinationRoutes)
     .route('/api/audit', auditRoutes)
     .route('/api/nodes', nodeRoutes)
-    .route('/api/nodes', nodeRadioRoutes)
     .route('/api/nodes', nodeRequestRoutes)
     .route('/api/nodes', nodeHistoryRoutes)
     .route('/api/findings', findingRoutes)

@@ -5,7 +5,7 @@ import { AppError } from '../app/http/errors.ts'
 export const [restoreStateSchema, restorePreviewSchema] = [undefined, undefined]
 
 async function refuse(): Promise<never> {
-  throw new AppError('unsupported_on_this_runtime', 'This runtime has no backups')
+  throw new AppError('unsupported_on_this_runtime', 'This runtime restores no backups')
 }
 
 export {

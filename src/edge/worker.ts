@@ -280,7 +280,7 @@ export default {
       if (cron === BACKUPS) return await backUp(env, ports)
       if (cron === RETENTION && (await isBackingUp(env, ports))) return
       if (cron === RETENTION) return await noted(ports, 'retention', () => runRetention(ports, scheduledTime))
-      if (cron === SURVEY) return await runSurvey(ports, scheduledTime)
+      if (cron === SURVEY) return await noted(ports, 'survey', () => runSurvey(ports, scheduledTime))
       if (cron !== EACH_MINUTE) await noted(ports, 'upkeep', () => runSchedule(ports, scheduledTime))
       await expireCommands(ports)
       await runAlerts(ports)

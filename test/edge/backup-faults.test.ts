@@ -376,13 +376,21 @@ test('a backup whose runs end without a word is given up, and so is one that nob
     await begin()
     app.store.sqlite.prepare('update backup_work set state = ?').run(state)
     expect(await isBackingUp(needs)).toBe(false)
-    expect(await edgeBackups(needs).running()).not.toBe(null)
+    expect(await edgeBackups(needs).running()).toBe(null)
+    await expect(make()).rejects.toMatchObject({ code: 'backup_in_progress' })
     app.clock.advance(6 * MINUTE)
     await (state === '{' ? isBackingUp(needs) : runBackups(needs))
     const lost = { ...silent, name: 'unknown', error: 'what was noted of it cannot be read' }
     expect([failed().at(-1), leftovers()]).toStrictEqual([lost, []])
   }
   expect(await make()).not.toBe(null)
+  // Asking for one does not wait for the trigger: a new one begins, and the next run goes on with it.
+  await begin()
+  app.clock.advance(25 * 60 * MINUTE)
+  expect(await make()).toBe(null)
+  expect(failed().at(-1)).toStrictEqual(late)
+  await runBackups(needs)
+  expect([await edgeBackups(needs).running(), (await edgeBackups(needs).list()).length]).toStrictEqual([null, 2])
 })
 
 test('only one backup is made at a time, in whoever asks', async () => {

@@ -36,12 +36,14 @@ test('the page System of the edge: the size of D1 against its limit, the runs of
   })
   await workerd.runSchedule()
   await workerd.runSchedule(new Date(), '5-55/10 * * * *')
+  await workerd.runSchedule(new Date(), '8-58/10 * * * *')
   await workerd.runSchedule()
   const found = await read()
   expect(found).toMatchObject({
     runs: [
       { job: 'upkeep', ok: true },
       { job: 'retention', ok: true },
+      { job: 'survey', ok: true },
     ],
     release: { latest: '99.0.0', isNewer: true, problem: null },
     problems: [{ code: 'backup_off' }, { code: 'release_newer', subject: '99.0.0' }],

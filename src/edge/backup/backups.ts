@@ -57,7 +57,8 @@ export function edgeBackups(needs: EdgeNeeds): Backups {
     find: async (name) => describeBackup(name, (await demand(name)).manifest),
     running: async () => {
       const work = await readWork(store)
-      return work === null ? null : progressOf(work)
+      // One that will not be completed is in nobody's way.
+      return work === null || whyStuck(work, needs.now()) !== null ? null : progressOf(work)
     },
     create: (kind, _, by) => create(needs, kind, by),
     remove: async (name, record) => {
@@ -113,11 +114,11 @@ function streamOf(chunks: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array
 
 /** Begins a backup and goes on with it as far as one invocation may. */
 async function create(needs: EdgeNeeds, kind: BackupKind, by: Asking): Promise<Backup | null> {
-  const claim = await begin(needs, kind, by).catch((error: unknown) => {
+  const { claim, slices } = await begin(needs, kind, by).catch((error: unknown) => {
     throw error instanceof AppError ? error : failed(error)
   })
   try {
-    return await advance(needs, claim, SLICES_AFTER_BEGINNING)
+    return await advance(needs, claim, slices)
   } catch (error) {
     needs.log.error('The backup failed', { name: claim.state.name, error })
     await giveUp(needs, claim, null)
@@ -128,9 +129,15 @@ async function create(needs: EdgeNeeds, kind: BackupKind, by: Asking): Promise<B
 const failed = (error: unknown) =>
   new AppError('internal', `The backup failed: ${messageOf(error)}. Nothing was changed`, { cause: error })
 
-async function begin(needs: EdgeNeeds, kind: BackupKind, by: Asking): Promise<Claim> {
+/** Begins a backup, in place of one that will not be completed. `slices`: how many of it this invocation may still make. */
+async function begin(
+  needs: EdgeNeeds,
+  kind: BackupKind,
+  by: Asking,
+): Promise<{ readonly claim: Claim; readonly slices: number }> {
   const { bucket, store, now, log, version } = needs
-  if ((await readWork(store)) !== null) throw new AppError('backup_in_progress')
+  const work = await readWork(store)
+  if (work !== null && !(await endStuck(needs, work))) throw new AppError('backup_in_progress')
   await sweepParts(bucket, log)
   const { name, createdAt } = await freeName(needs)
   const user = by.viewer?.user ?? { id: null, username: null }
@@ -138,7 +145,7 @@ async function begin(needs: EdgeNeeds, kind: BackupKind, by: Asking): Promise<Cl
   const claim = await beginBackup(needs, { name, createdAt, kind, appVersion: version, by: who })
   if (claim === null) throw new AppError('backup_in_progress')
   log.info('Backup started', { name, kind, at: now() })
-  return claim
+  return { claim, slices: work === null ? SLICES_AFTER_BEGINNING : 0 }
 }
 
 /** The name for the current second; waits for the next one if it is taken. */
@@ -234,7 +241,8 @@ async function giveUpStuck(needs: EndingNeeds, claim: Claim, error: string): Pro
 
 /** Begins a scheduled backup. Throws `backup_in_progress`. */
 export async function beginScheduled(needs: EdgeNeeds): Promise<void> {
-  await advanceScheduled(needs, await begin(needs, 'scheduled', asSystem(needs)), SLICES_AFTER_BEGINNING)
+  const { claim, slices } = await begin(needs, 'scheduled', asSystem(needs))
+  await advanceScheduled(needs, claim, slices)
 }
 
 async function advanceScheduled(needs: EdgeNeeds, claim: Claim, slices: number): Promise<void> {

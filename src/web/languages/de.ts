@@ -1010,7 +1010,7 @@ export const words: Translations = {
     none: 'Nichts gefunden',
     noneHelp: 'Keine Regel hat in dem, was hier gespeichert ist, etwas gefunden.',
     notYet: 'Noch nicht nachgesehen',
-    notYetHelp: 'Das erste Mal wird eine Minute nach dem Start des Dienstes nachgesehen.',
+    notYetHelp: 'Das erste Mal wird innerhalb einer Stunde nachgesehen.',
     looked: 'Zuletzt nachgesehen',
     count: (n) => findings(n),
     mutedOnes: (n) => mutedFindings(n),
@@ -4270,9 +4270,11 @@ export const words: Translations = {
       newer: (version, latest) => `${version}; ${latest} ist verfügbar`,
       database: 'Datenbank',
       free: 'Frei auf dem Datenträger',
+      room: 'Platz für neue Daten',
       mail: 'E-Mails zu Konten',
       mailOn: 'werden verschickt',
       mailOff: 'nicht eingerichtet: SMTP_URL und PUBLIC_URL fehlen',
+      mailNever: 'auf der Edge nicht möglich',
       providers: 'Anmeldung mit OpenID Connect',
       providersOff: 'nicht eingerichtet',
     },
@@ -4426,6 +4428,7 @@ export const words: Translations = {
   jobNames: {
     upkeep: 'Zusammenfassen und Begrenzen',
     retention: 'Löschen alter Daten',
+    survey: 'Befunde, Abdeckung, Topologie',
   },
   clockStates: {
     confirmed: 'richtig',

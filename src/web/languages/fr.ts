@@ -1130,7 +1130,7 @@ export const words: Translations = {
     none: 'Rien trouvé',
     noneHelp: 'Aucune règle n’a rien trouvé dans ce qui est enregistré ici.',
     notYet: 'Pas encore cherché',
-    notYetHelp: 'La première recherche a lieu une minute après le démarrage du service.',
+    notYetHelp: 'La première recherche a lieu dans l’heure.',
     looked: 'Dernière recherche',
     count: (n) => findings(n),
     mutedOnes: (n) => mutedFindings(n),
@@ -4257,9 +4257,11 @@ export const words: Translations = {
       newer: (version, latest) => `${version} ; ${latest} est disponible`,
       database: 'Base de données',
       free: 'Libre sur le disque',
+      room: 'Place pour de nouvelles données',
       mail: 'E-mails sur les comptes',
       mailOn: 'sont envoyés',
       mailOff: 'non configurés : SMTP_URL et PUBLIC_URL manquent',
+      mailNever: 'impossibles sur l’edge',
       providers: 'Connexion par OpenID Connect',
       providersOff: 'non configurée',
     },
@@ -4413,6 +4415,7 @@ export const words: Translations = {
   jobNames: {
     upkeep: 'Résumés et limites',
     retention: 'Suppression d’anciennes données',
+    survey: 'Constats, couverture, topologie',
   },
   clockStates: {
     confirmed: 'à l’heure',

@@ -1081,7 +1081,7 @@ export const words: Translations = {
     none: 'Niczego nie znaleziono',
     noneHelp: 'Żadna reguła nie znalazła niczego w tym, co jest tu zapisane.',
     notYet: 'Jeszcze nie sprawdzono',
-    notYetHelp: 'Pierwsze sprawdzenie następuje minutę po uruchomieniu usługi.',
+    notYetHelp: 'Pierwsze sprawdzenie nastąpi w ciągu godziny.',
     looked: 'Ostatnie sprawdzenie',
     count: (n) => findings(n),
     mutedOnes: (n) => mutedFindings(n),
@@ -4266,9 +4266,11 @@ export const words: Translations = {
       newer: (version, latest) => `${version}; dostępna jest ${latest}`,
       database: 'Baza danych',
       free: 'Wolne na dysku',
+      room: 'Miejsce na nowe dane',
       mail: 'E-maile o kontach',
       mailOn: 'są wysyłane',
       mailOff: 'nie skonfigurowano: brakuje SMTP_URL i PUBLIC_URL',
+      mailNever: 'na edge niemożliwe',
       providers: 'Logowanie przez OpenID Connect',
       providersOff: 'nie skonfigurowano',
     },
@@ -4421,6 +4423,7 @@ export const words: Translations = {
   jobNames: {
     upkeep: 'Podsumowania i limity',
     retention: 'Usuwanie starych danych',
+    survey: 'Ustalenia, zasięg, topologia',
   },
   clockStates: {
     confirmed: 'dobry',

@@ -15,7 +15,7 @@ export function configurationScenarios(admin: () => Client): void {
   })
 
   test('stored settings can be read where the radio is not', async () => {
-    await remember(admin())
+    await rememberSettings(admin())
     const overview = await admin().send('GET', '/api/configuration')
     expect(overview.body).toMatchObject({
       source: SOURCE,
@@ -64,7 +64,8 @@ export function configurationScenarios(admin: () => Client): void {
   })
 }
 
-async function remember({ service }: Client): Promise<void> {
+/** Stores what a collector's owner moved here: settings of a radio that is not connected. */
+export async function rememberSettings({ service }: Client): Promise<void> {
   await service.sql(
     `insert into sources (kind, name, local_node_num, created_at) values ('tcp', '${SOURCE}', 2697723905, 1)`,
   )

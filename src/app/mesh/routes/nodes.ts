@@ -24,6 +24,7 @@ import {
   settleNode,
   updateNode,
 } from '../nodes/nodes.ts'
+import { markStatesSchema, readMarkStates } from '../nodes/marks.ts'
 import { readTrack, trackSchema } from '../nodes/positions.ts'
 import { decideOwnRadio, readClaims } from '../radios/source-table.ts'
 import { getNode } from '../nodes/seen.ts'
@@ -221,4 +222,16 @@ export const nodeRoutes = new Hono<AppEnv>()
         .refine(({ from, to }) => from <= to, { path: ['from'], message: 'must not be after to' }),
     ),
     async (c) => c.json(await readTrack(c.var.ctx, c.req.valid('param').id, c.req.valid('query'))),
+  )
+  .get(
+    '/:id/radios',
+    requirePermission('nodes', 'read'),
+    inTurn('read'),
+    answers(
+      'Whether the radios of this service have the node as a favourite, or ignore it',
+      { 200: markStatesSchema },
+      ['node_not_found'],
+    ),
+    validate('param', nodeParam),
+    async (c) => c.json(await readMarkStates(c.var.ctx, c.req.valid('param').id)),
   )

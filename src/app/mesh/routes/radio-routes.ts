@@ -3,12 +3,9 @@ import * as z from 'zod'
 import { requirePermission } from '../../accounts/access/require.ts'
 import type { AppEnv } from '../../base/context.ts'
 import { answers } from '../../http/describe.ts'
-import { inTurn } from '../../http/limits/in-turn.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
 import { idParam, validate } from '../../http/validate.ts'
-import { markStatesSchema, readMarkStates } from '../nodes/marks.ts'
-import { nodeNumSchema } from '../nodes/nodes.ts'
-import { askDirectRange, directAnswersSchema, directRangeSchema, listDirectAnswers } from '../sending/direct-range.ts'
+import { askDirectRange, directRangeSchema } from '../sending/direct-range.ts'
 import {
   changedWaypointSchema,
   changeWaypoint,
@@ -19,43 +16,18 @@ import {
 import { waypointSchema } from '../topology/topology.ts'
 import { tracerouteSchema } from '../topology/traceroutes.ts'
 
-const nodeParam = z.object({ id: nodeNumSchema })
-
-export const nodeRadioRoutes = new Hono<AppEnv>().get(
-  '/:id/radios',
-  requirePermission('nodes', 'read'),
-  inTurn('read'),
-  answers('Whether the radios of this service have the node as a favourite, or ignore it', { 200: markStatesSchema }, [
-    'node_not_found',
-    'unsupported_on_this_runtime',
-  ]),
-  validate('param', nodeParam),
-  async (c) => c.json(await readMarkStates(c.var.ctx, c.req.valid('param').id)),
+export const tracerouteRadioRoutes = new Hono<AppEnv>().post(
+  '/direct',
+  requirePermission('info', 'write'),
+  answers(
+    'Ask which nodes hear a radio directly: a traceroute to all that nobody repeats. Firmware 2.6 and newer answers',
+    { 202: z.object({ traceroute: tracerouteSchema }) },
+    ['queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
+  ),
+  validate('json', directRangeSchema),
+  whereTheRadioIs,
+  async (c) => c.json({ traceroute: await askDirectRange(c.var.ctx, c.req.valid('json')) }, 202),
 )
-
-export const tracerouteRadioRoutes = new Hono<AppEnv>()
-  .post(
-    '/direct',
-    requirePermission('info', 'write'),
-    answers(
-      'Ask which nodes hear a radio directly: a traceroute to all that nobody repeats. Firmware 2.6 and newer answers',
-      { 202: z.object({ traceroute: tracerouteSchema }) },
-      ['queue_full', 'unsupported_on_this_runtime', 'radio_unavailable'],
-    ),
-    validate('json', directRangeSchema),
-    whereTheRadioIs,
-    async (c) => c.json({ traceroute: await askDirectRange(c.var.ctx, c.req.valid('json')) }, 202),
-  )
-  .get(
-    '/:id/answers',
-    requirePermission('info', 'read'),
-    inTurn('read'),
-    answers('The nodes that answered a traceroute to all, the best heard first', { 200: directAnswersSchema }, [
-      'unsupported_on_this_runtime',
-    ]),
-    validate('param', idParam),
-    async (c) => c.json(await listDirectAnswers(c.var.ctx, c.req.valid('param').id)),
-  )
 
 export const waypointRadioRoutes = new Hono<AppEnv>()
   .post(

@@ -6,13 +6,14 @@ import { answerBody, hashedBody } from '../../http/compression.ts'
 import { answers } from '../../http/describe.ts'
 import { inTurn } from '../../http/limits/in-turn.ts'
 import { whereTheRadioIs } from '../../http/radio-process.ts'
-import { flagQuery, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
+import { flagQuery, idParam, idSchema, integerQuery, timeQuery, validate } from '../../http/validate.ts'
 import { sharedList } from '../../accounts/access/shared.ts'
 import { readTimely } from '../downlink/timely.ts'
 import { mentionsWaiting } from '../messages/messages.ts'
 import { listTraceroutesShown, traceroutesAsked, traceroutesForm } from '../topology/anonymous.ts'
 import { nodeNumSchema } from '../nodes/nodes.ts'
 import { listTraceroutes, ORIGINS, traceroutePageSchema, tracerouteSchema } from '../topology/traceroutes.ts'
+import { directAnswersSchema, listDirectAnswers } from '../sending/direct-range.ts'
 import { newTracerouteSchema, requestTraceroute } from '../sending/traceroute.ts'
 
 export const tracerouteRoutes = new Hono<AppEnv>()
@@ -52,4 +53,14 @@ export const tracerouteRoutes = new Hono<AppEnv>()
     validate('json', newTracerouteSchema),
     whereTheRadioIs,
     async (c) => c.json({ traceroute: await requestTraceroute(c.var.ctx, c.req.valid('json')) }, 202),
+  )
+  .get(
+    '/:id/answers',
+    requirePermission('info', 'read'),
+    inTurn('read'),
+    answers('The nodes that answered a traceroute to all, the best heard first', {
+      200: directAnswersSchema,
+    }),
+    validate('param', idParam),
+    async (c) => c.json(await listDirectAnswers(c.var.ctx, c.req.valid('param').id)),
   )

@@ -38,7 +38,7 @@ export const restorePreviewSchema = z.object({
 
 /** Throws `unsupported_on_this_runtime`. */
 function demandRestores(ctx: Pick<Ports, 'restores'>): Restores {
-  if (ctx.restores === null) throw new AppError('unsupported_on_this_runtime', 'This runtime has no backups')
+  if (ctx.restores === null) throw new AppError('unsupported_on_this_runtime', 'This runtime restores no backups')
   return ctx.restores
 }
 

@@ -284,7 +284,7 @@ export const texts: Translation = {
     'Diese Regel ist beschädigt oder stammt von einer anderen Version; sie kann gelöscht werden',
   'This rule is damaged or was written by another version; you can delete it':
     'Diese Regel ist beschädigt oder stammt von einer anderen Version; Sie können sie löschen',
-  'This runtime has no backups': 'Diese Laufzeitumgebung hat keine Sicherungen',
+  'This runtime restores no backups': 'Diese Laufzeitumgebung stellt keine Sicherungen wieder her',
   'This service has no place for backups: on the edge it is an R2 bucket, bound as BACKUPS':
     'Dieser Dienst hat keinen Ort für Sicherungen: Auf der Edge ist das ein R2-Bucket, gebunden als BACKUPS',
   'This backup is too large for one request: download it, and verify it with the command of a service on Node':

@@ -277,7 +277,7 @@ export const texts: Translation = {
     'Esta regla está dañada o la escribió otra versión; se puede eliminar',
   'This rule is damaged or was written by another version; you can delete it':
     'Esta regla está dañada o la escribió otra versión; puede eliminarla',
-  'This runtime has no backups': 'Este entorno no tiene copias de seguridad',
+  'This runtime restores no backups': 'Este entorno no restaura copias de seguridad',
   'This service has no place for backups: on the edge it is an R2 bucket, bound as BACKUPS':
     'Este servicio no tiene un lugar para copias de seguridad: en el edge es un bucket de R2, vinculado como BACKUPS',
   'This backup is too large for one request: download it, and verify it with the command of a service on Node':

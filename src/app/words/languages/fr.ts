@@ -283,7 +283,7 @@ export const texts: Translation = {
     'Cette règle est endommagée ou a été écrite par une autre version ; elle peut être supprimée',
   'This rule is damaged or was written by another version; you can delete it':
     'Cette règle est endommagée ou a été écrite par une autre version ; vous pouvez la supprimer',
-  'This runtime has no backups': 'Cet environnement n’a pas de sauvegardes',
+  'This runtime restores no backups': 'Cet environnement ne restaure pas de sauvegardes',
   'This service has no place for backups: on the edge it is an R2 bucket, bound as BACKUPS':
     'Ce service n’a pas d’emplacement pour les sauvegardes : sur l’edge, c’est un bucket R2, lié sous le nom BACKUPS',
   'This backup is too large for one request: download it, and verify it with the command of a service on Node':

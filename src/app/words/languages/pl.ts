@@ -273,7 +273,7 @@ export const texts: Translation = {
     'Ta reguła jest uszkodzona lub zapisała ją inna wersja; można ją usunąć',
   'This rule is damaged or was written by another version; you can delete it':
     'Ta reguła jest uszkodzona lub zapisała ją inna wersja; możesz ją usunąć',
-  'This runtime has no backups': 'To środowisko nie ma kopii zapasowych',
+  'This runtime restores no backups': 'To środowisko nie przywraca kopii zapasowych',
   'This service has no place for backups: on the edge it is an R2 bucket, bound as BACKUPS':
     'Ta usługa nie ma miejsca na kopie zapasowe: na edge jest nim bucket R2, powiązany jako BACKUPS',
   'This backup is too large for one request: download it, and verify it with the command of a service on Node':

@@ -278,7 +278,7 @@ export const texts: Translation = {
     'Esta regra está danificada ou foi gravada por outra versão; ela pode ser excluída',
   'This rule is damaged or was written by another version; you can delete it':
     'Esta regra está danificada ou foi gravada por outra versão; você pode excluí-la',
-  'This runtime has no backups': 'Este ambiente não tem backups',
+  'This runtime restores no backups': 'Este ambiente não restaura backups',
   'This service has no place for backups: on the edge it is an R2 bucket, bound as BACKUPS':
     'Este serviço não tem um lugar para backups: na edge é um bucket R2, vinculado como BACKUPS',
   'This backup is too large for one request: download it, and verify it with the command of a service on Node':

@@ -4,7 +4,7 @@ import { Failure } from '../../parts/notice.tsx'
 import { Card, Facts } from '../../parts/page.tsx'
 import { href } from '../../router.ts'
 import { useLoad } from '../../state/load.ts'
-import { status } from '../../state/session.ts'
+import { has, status } from '../../state/session.ts'
 import { settingsTexts } from '../../strings/system/settings.ts'
 
 /** What variables of the server decide, for administrators: the whole state is on the page *System*. */
@@ -29,8 +29,8 @@ export function ServiceCard() {
           entries={[
             [texts.version, release?.isNewer === true ? texts.newer(version, release.latest ?? '') : version],
             [texts.database, typeof storage?.databaseBytes === 'number' ? bytes(storage.databaseBytes) : null],
-            [texts.free, free === null ? null : bytes(free)],
-            [texts.mail, status.value?.accountMail ? texts.mailOn : texts.mailOff],
+            [storage?.disk ? texts.free : texts.room, free === null ? null : bytes(free)],
+            [texts.mail, status.value?.accountMail ? texts.mailOn : has('radio') ? texts.mailOff : texts.mailNever],
             [texts.providers, status.value?.oidcEnabled ? null : texts.providersOff],
           ]}
         />

@@ -7,7 +7,7 @@ export const findingTexts = catalog('findingTexts', {
   none: 'Nothing found',
   noneHelp: 'No rule found anything in what is stored here.',
   notYet: 'Not looked at yet',
-  notYetHelp: 'The first look is a minute after the start of the service.',
+  notYetHelp: 'The first look comes within an hour.',
   looked: 'Last look',
   count: (n: number) => quantity(n, 'finding', 'findings'),
   mutedOnes: (n: number) => quantity(n, 'muted finding', 'muted findings'),

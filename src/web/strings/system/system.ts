@@ -86,6 +86,7 @@ export const tableNames = catalog('tableNames', {
 export const jobNames = catalog('jobNames', {
   upkeep: 'Roll-ups and limits',
   retention: 'Deleting old data',
+  survey: 'Findings, coverage, topology',
 })
 
 export const clockStates = catalog('clockStates', {
