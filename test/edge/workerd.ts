@@ -7,6 +7,7 @@ import { createTestHarness } from 'wrangler'
 import type { Service } from '../contract/service.ts'
 import { buildOnce, buildSite } from '../support/built/built-service.ts'
 import { withFewRounds } from '../support/few-rounds.ts'
+import { makeScratch } from './migrated.ts'
 import { prebuiltConfig } from './prebuilt.ts'
 
 // No test contacts another host, neither for usage statistics nor for the simulated location of a client.
@@ -55,10 +56,11 @@ export async function openWorkerd(
   const dir = isBreakable ? buildBreakable() : hasFewRounds ? buildFewRounds() : buildWorker()
   const built = { configPath: join(dir, 'wrangler.toml'), prebuiltWorkerDir: join(dir, 'out'), secrets: env }
   const harness = createTestHarness({ workers: [built] })
-  const { url } = await harness.listen()
+  const scratch = makeScratch()
+  const { url } = await scratch.start(() => harness.listen())
   type Bindings = { DB: D1Database; LIVE: DurableObjectNamespace<BreakableObject>; BACKUPS: R2Bucket }
   const worker = harness.getWorker<Bindings>()
-  if (migrated) await worker.applyD1Migrations('DB')
+  if (migrated) await scratch.migrated('harness', () => worker.applyD1Migrations('DB'))
   const { DB: database, LIVE, BACKUPS: bucket } = await worker.getEnv()
   return {
     url,
@@ -77,7 +79,10 @@ export async function openWorkerd(
       const { outcome } = await worker.scheduled({ cron, scheduledTime: at })
       if (outcome !== 'ok') throw new Error(`the scheduled run ended with ${outcome}`)
     },
-    close: () => harness.close(),
+    close: async () => {
+      await harness.close()
+      scratch.remove()
+    },
   }
 }
 
