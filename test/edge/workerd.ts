@@ -42,18 +42,18 @@ export type Workerd = Service & {
 }
 
 /**
- * Runs the worker, bundled as for a deployment, on workerd with an empty D1, as wrangler does. `hasFewRounds`: its
- * sign-ins take no time. `isBreakable`: so do its live events fail when told to.
+ * Runs the worker, bundled as for a deployment, on workerd with an empty D1, as wrangler does. Its sign-ins take no time,
+ * unless it `hasAllRounds`. `isBreakable`: its live events fail when told to.
  */
 export async function openWorkerd(
   env: Record<string, string>,
   {
     migrated = true,
-    hasFewRounds = false,
+    hasAllRounds = false,
     isBreakable = false,
-  }: { migrated?: boolean; hasFewRounds?: boolean; isBreakable?: boolean } = {},
+  }: { migrated?: boolean; hasAllRounds?: boolean; isBreakable?: boolean } = {},
 ): Promise<Workerd> {
-  const dir = isBreakable ? buildBreakable() : hasFewRounds ? buildFewRounds() : buildWorker()
+  const dir = isBreakable ? buildBreakable() : hasAllRounds ? buildWorker() : buildFewRounds()
   const built = { configPath: join(dir, 'wrangler.toml'), prebuiltWorkerDir: join(dir, 'out'), secrets: env }
   const harness = createTestHarness({ workers: [built] })
   const scratch = makeScratch()
