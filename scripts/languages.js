@@ -40,8 +40,14 @@ function textsOf(source, node, path) {
   })
 }
 
+let english
+
 /** The English texts of the page by path, from every `catalog('name', {…})`. */
 export function readEnglish() {
+  return (english ??= findEnglish())
+}
+
+function findEnglish() {
   const paths = readdirSync(fileURLToPath(web), { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.tsx?$/.test(path) && !path.startsWith('languages/') && path !== 'language.ts')
     .filter((path) => read(path).includes('catalog('))

@@ -56,8 +56,14 @@ function textsIn(path) {
   return texts
 }
 
+let all
+
 /** Every English text, in order. */
 export function readServerTexts() {
+  return (all ??= findServerTexts())
+}
+
+function findServerTexts() {
   const paths = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
     (path) => path.endsWith('.ts') && !CONSOLE.test(path) && !path.endsWith('.d.ts'),
   )

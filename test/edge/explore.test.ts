@@ -40,7 +40,7 @@ let d1: CountedDatabase
 let edge: TestApp
 let node: TestApp
 beforeAll(async () => {
-  workerd = await openWorkerd(SCENARIO_ENV, { hasFewRounds: true })
+  workerd = await openWorkerd(SCENARIO_ENV)
   d1 = countTrips(workerd.database, { reads: false })
   const store = d1Store(d1.database)
   edge = await createTestApp({

@@ -4,6 +4,7 @@ import { build } from 'esbuild'
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare'
 import type { OidcService, OpenOidcService } from '../contract/oidc/service.ts'
 import { withFewRounds } from '../support/few-rounds.ts'
+import { makeScratch } from './migrated.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -16,29 +17,35 @@ let bundled: Promise<string> | undefined
  */
 export const openOidcWorkerd: OpenOidcService = async (env): Promise<OidcService> => {
   const logged: string[] = []
-  const miniflare = new Miniflare(
-    convertV4MiniflareOptions({
-      modules: true,
-      script: await (bundled ??= bundle()),
-      compatibilityDate:
-        readFileSync(`${ROOT}/wrangler.toml`, 'utf8').match(/^compatibility_date = "(.*)"$/m)?.[1] ?? '',
-      bindings: env,
-      d1Databases: ['DB'],
-      host: '127.0.0.1',
-      port: 0,
-      cf: false,
-      handleStructuredLogs: ({ message }) => logged.push(message),
-      telemetry: { enabled: false },
-    }),
-  )
-  const url = await miniflare.ready
+  const options = convertV4MiniflareOptions({
+    modules: true,
+    script: await (bundled ??= bundle()),
+    compatibilityDate: readFileSync(`${ROOT}/wrangler.toml`, 'utf8').match(/^compatibility_date = "(.*)"$/m)?.[1] ?? '',
+    bindings: env,
+    d1Databases: ['DB'],
+    host: '127.0.0.1',
+    port: 0,
+    cf: false,
+    handleStructuredLogs: ({ message }) => logged.push(message),
+    telemetry: { enabled: false },
+  })
+  const scratch = makeScratch()
+  const { miniflare, url } = await scratch.start(async () => {
+    const miniflare = new Miniflare(options)
+    return { miniflare, url: await miniflare.ready }
+  })
   const database = await miniflare.getD1Database('DB')
-  for (const statements of migrations()) await database.batch(statements.map((each) => database.prepare(each)))
+  await scratch.migrated('miniflare', async () => {
+    for (const statements of migrations()) await database.batch(statements.map((each) => database.prepare(each)))
+  })
   return {
     send: (path, init) => fetch(new URL(path, url), init),
     sql: async (query) => (await database.prepare(query).all()).results,
     logged: () => logged,
-    close: () => miniflare.dispose(),
+    close: async () => {
+      await miniflare.dispose()
+      scratch.remove()
+    },
   }
 }
 

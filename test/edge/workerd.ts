@@ -7,6 +7,7 @@ import { createTestHarness } from 'wrangler'
 import type { Service } from '../contract/service.ts'
 import { buildOnce, buildSite } from '../support/built/built-service.ts'
 import { withFewRounds } from '../support/few-rounds.ts'
+import { makeScratch } from './migrated.ts'
 import { prebuiltConfig } from './prebuilt.ts'
 
 // No test contacts another host, neither for usage statistics nor for the simulated location of a client.
@@ -41,24 +42,25 @@ export type Workerd = Service & {
 }
 
 /**
- * Runs the worker, bundled as for a deployment, on workerd with an empty D1, as wrangler does. `hasFewRounds`: its
- * sign-ins take no time. `isBreakable`: so do its live events fail when told to.
+ * Runs the worker, bundled as for a deployment, on workerd with an empty D1, as wrangler does. Its sign-ins take no time,
+ * unless it `hasAllRounds`. `isBreakable`: its live events fail when told to.
  */
 export async function openWorkerd(
   env: Record<string, string>,
   {
     migrated = true,
-    hasFewRounds = false,
+    hasAllRounds = false,
     isBreakable = false,
-  }: { migrated?: boolean; hasFewRounds?: boolean; isBreakable?: boolean } = {},
+  }: { migrated?: boolean; hasAllRounds?: boolean; isBreakable?: boolean } = {},
 ): Promise<Workerd> {
-  const dir = isBreakable ? buildBreakable() : hasFewRounds ? buildFewRounds() : buildWorker()
+  const dir = isBreakable ? buildBreakable() : hasAllRounds ? buildWorker() : buildFewRounds()
   const built = { configPath: join(dir, 'wrangler.toml'), prebuiltWorkerDir: join(dir, 'out'), secrets: env }
   const harness = createTestHarness({ workers: [built] })
-  const { url } = await harness.listen()
+  const scratch = makeScratch()
+  const { url } = await scratch.start(() => harness.listen())
   type Bindings = { DB: D1Database; LIVE: DurableObjectNamespace<BreakableObject>; BACKUPS: R2Bucket }
   const worker = harness.getWorker<Bindings>()
-  if (migrated) await worker.applyD1Migrations('DB')
+  if (migrated) await scratch.migrated('harness', () => worker.applyD1Migrations('DB'))
   const { DB: database, LIVE, BACKUPS: bucket } = await worker.getEnv()
   return {
     url,
@@ -77,7 +79,10 @@ export async function openWorkerd(
       const { outcome } = await worker.scheduled({ cron, scheduledTime: at })
       if (outcome !== 'ok') throw new Error(`the scheduled run ended with ${outcome}`)
     },
-    close: () => harness.close(),
+    close: async () => {
+      await harness.close()
+      scratch.remove()
+    },
   }
 }
 

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_PASSWORD, SCENARIO_ENV, type Service, signIn } from '../contract/service.ts'
+import { programEnv } from '../support/built/built-service.ts'
 import { workerSize } from '../support/built/worker-size.ts'
 import { makeBackup, makeDataDir, SECRET, seedDatabase } from '../support/backup/backup.ts'
 import { comparable, rowsBy, SELECTS, textsOf } from '../support/backup/rows.ts'
@@ -59,7 +60,7 @@ function inOneGo(names: readonly string[]): string {
 const BIN = join(ROOT, 'node_modules/wrangler/bin/wrangler.js')
 const CLI = join(ROOT, 'src/node/cli.ts')
 const ENV = {
-  PATH: process.env['PATH'],
+  ...programEnv(),
   CI: '1',
   HOME: directory,
   NO_COLOR: '1',

@@ -20,6 +20,7 @@ import { settings } from '../../src/db/schema.ts'
 import { rememberUnchanged } from '../../src/db/store.ts'
 import { MIGRATIONS_DIR, openDatabase, type SqliteStore } from '../../src/node/database.ts'
 import { createTestApp } from '../support/app.ts'
+import { programEnv } from '../support/built/built-service.ts'
 
 let dir: string
 const open: SqliteStore[] = []
@@ -94,7 +95,7 @@ test.each([
 ])('%s %s refuses it as well', (program, args) => {
   makeNewer()
   const path = new URL(`../../src/node/${program}`, import.meta.url).pathname
-  const env = { PATH: String(process.env['PATH']), DATA_DIR: dir }
+  const env = { ...programEnv(), DATA_DIR: dir }
   const { status, stdout, stderr } = spawnSync(process.execPath, [path, ...args], { env, encoding: 'utf8' })
   expect([status, stdout]).toStrictEqual([1, ''])
   expect(stderr).toMatch(/^\S*mesh\.db: found the database of a newer version, [^\n]*\n$/)
@@ -102,7 +103,7 @@ test.each([
 
 test('migrating a database by hand brings it to this version', () => {
   const path = new URL('../../src/node/migrate.ts', import.meta.url).pathname
-  const env = { PATH: String(process.env['PATH']), DATA_DIR: dir }
+  const env = { ...programEnv(), DATA_DIR: dir }
   expect(spawnSync(process.execPath, [path], { env, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' })
   const count = opened().sqlite.prepare('select count(*) from "__drizzle_migrations"').pluck()
   expect(count.get()).toBe(journal.entries.length)

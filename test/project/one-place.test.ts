@@ -147,7 +147,7 @@ function compile(): Promise<string[]> {
   const program = join(ROOT, 'node_modules/.bin/tsc')
   const projects = ['node', 'edge', 'web'].map((name) => join(scratch, 'src', name))
   return new Promise((resolve) => {
-    execFile(program, ['-b', '--pretty', 'false', ...projects], { cwd: scratch }, (_error, stdout) =>
+    execFile(program, ['-b', '--checkers', '1', '--pretty', 'false', ...projects], { cwd: scratch }, (_error, stdout) =>
       resolve(stdout.split('\n').filter((line) => line.includes('error TS'))),
     )
   })

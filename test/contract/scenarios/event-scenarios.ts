@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type EventStream, readEventStream } from '../../support/event-stream.ts'
 import { item } from '../../support/mesh/delivery.ts'
 import { packet, text, user } from '../../support/mesh/mesh.ts'
@@ -11,8 +11,11 @@ const OTHER = 0xc0cb0002
 /** A stream must say something within this time. */
 const PATIENCE_MS = 30_000
 
-/** Live events through HTTP, caused by what a collector delivers and users change. */
-export function eventScenarios(admin: () => Client): void {
+/**
+ * Live events through HTTP, caused by what a collector delivers and users change. Returns what to test some time later:
+ * a runtime may notice the end of a stream after half a minute.
+ */
+export function eventScenarios(admin: () => Client): () => void {
   let deliver: (...packets: Parameters<typeof item>[0][]) => Promise<void>
   const open: EventStream[] = []
   beforeAll(async () => {
@@ -30,12 +33,17 @@ export function eventScenarios(admin: () => Client): void {
 
   const say = (words: string, channel = 0) => deliver(packet(text(words), { from: SENDER, channel }))
 
-  async function connect(client: Client, headers: Record<string, string> = {}, query = ''): Promise<EventStream> {
-    const { cookie, service } = client
-    const answer = await fetch(new URL(`/api/events${query}`, service.url), {
-      headers: { [service.addressHeader]: '198.51.100.250', ...(cookie !== null && { cookie }), ...headers },
-      signal: AbortSignal.timeout(PATIENCE_MS),
-    })
+  function ask({ cookie, service }: Client, init: { headers?: Record<string, string>; signal?: AbortSignal } = {}) {
+    const headers = {
+      [service.addressHeader]: '198.51.100.250',
+      ...(cookie !== null && { cookie }),
+      ...init.headers,
+    }
+    return fetch(new URL('/api/events', service.url), { ...init, headers })
+  }
+
+  async function connect(client: Client, headers: Record<string, string> = {}): Promise<EventStream> {
+    const answer = await ask(client, { headers, signal: AbortSignal.timeout(PATIENCE_MS) })
     expect([answer.status, answer.headers.get('content-type')]).toStrictEqual([200, 'text/event-stream'])
     const stream = readEventStream(answer)
     open.push(stream)
@@ -71,13 +79,12 @@ export function eventScenarios(admin: () => Client): void {
   }
 
   test('each viewer gets what they may see, as it is stored', async () => {
-    const nodes = await reader('live-nodes', { nodes: READ, messages: NONE })
-    const town = await reader(
-      'live-town',
-      { nodes: NONE, messages: READ },
-      { channels: { read: [0], write: [] }, direct: { read: false, write: false } },
-    )
-    const all = await reader('live-all', { nodes: READ, messages: READ })
+    const townScope = { channels: { read: [0], write: [] }, direct: { read: false, write: false } }
+    const [nodes, town, all] = await Promise.all([
+      reader('live-nodes', { nodes: READ, messages: NONE }),
+      reader('live-town', { nodes: NONE, messages: READ }, townScope),
+      reader('live-all', { nodes: READ, messages: READ }),
+    ])
     await say('for the family', 2)
     await say('for the town')
     expect(await until(all.stream, 'message', 'for the town')).toStrictEqual([
@@ -105,8 +112,8 @@ export function eventScenarios(admin: () => Client): void {
   })
 
   test('a right that is withdrawn while the stream is open counts for the next event', async () => {
-    const loser = await reader('live-loser', { nodes: NONE, messages: READ })
-    const witness = await reader('live-witness', { nodes: NONE, messages: READ })
+    const rights = { nodes: NONE, messages: READ }
+    const [loser, witness] = await Promise.all([reader('live-loser', rights), reader('live-witness', rights)])
     await say('before')
     expect(await until(loser.stream, 'message', 'before')).toStrictEqual(['message before'])
     await until(witness.stream, 'message', 'before')
@@ -159,26 +166,43 @@ export function eventScenarios(admin: () => Client): void {
     expect(await until(lost, 'message', 'third')).toStrictEqual(['message third'])
   })
 
+  /** An account with as many streams as it may have, of which one was ended. */
+  let crowd: { readonly client: Client; readonly streams: EventStream[] } | undefined
+
   test('an account has only so many streams, and people without one are told what to do', async () => {
-    const { client } = await reader('live-greedy', { messages: READ })
+    await makeUser(admin(), 'live-greedy')
+    const client = await signIn(admin().service, 'live-greedy')
     const most = client.service.streamsOfAccount ?? 10
-    for (let n = 1; n < most; n++) await (await connect(client)).next()
+    const answers = await Promise.all(Array.from({ length: most }, () => ask(client)))
+    expect(answers.map(({ status }) => status)).toStrictEqual(answers.map(() => 200))
+    crowd = { client, streams: answers.map(readEventStream) }
+    for (const stream of crowd.streams) await stream.next()
     const refused = await client.send('GET', '/api/events')
     expect(refused).toMatchObject(refusal(429, 'rate_limited'))
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect((await client.send('HEAD', '/api/events')).status).toBe(200)
-    await open.pop()?.end()
-    await expect
-      .poll(async () => {
-        const { cookie, service } = client
-        const answer = await fetch(new URL('/api/events', service.url), { headers: { cookie: String(cookie) } })
-        await answer.body?.cancel()
-        return answer.status
-      })
-      .toBe(200)
+    await crowd.streams.pop()?.end()
     expect((await client.send('GET', '/api/events?heard=perhaps')).status).toBe(400)
     expect(await admin().send('GET', '/api/events', undefined, { cookie: '' })).toMatchObject(
       refusal(401, 'unauthenticated'),
     )
   })
+
+  return () => {
+    afterAll(async () => {
+      for (const stream of crowd?.streams ?? []) await stream.end()
+    })
+
+    test('an ended stream leaves its place to one other', async () => {
+      const { client, streams } = crowd ?? expect.unreachable('there are no streams')
+      const open = async () => {
+        const answer = await ask(client)
+        if (answer.status === 200) streams.push(readEventStream(answer))
+        else await answer.body?.cancel()
+        return answer.status
+      }
+      await expect.poll(open).toBe(200)
+      expect(await open()).toBe(429)
+    })
+  }
 }

@@ -212,7 +212,7 @@ test('a client that stops reading a download leaves no file open', async () => {
   const store = openDatabase(here.database)
   const hash = createHash('sha256').update(TOKEN).digest('hex')
   store.sqlite.exec(`update api_tokens set scopes = '["backup"]', token_hash = '${hash}'`)
-  store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 1000000)
+  store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 400000)
     insert into telemetry (node_id, metric, t, v) select n, n % 7, abs(random()) / 1000000, random() / 3.0 from i`)
   store.close()
   const name = await makeBackup(here.dataDir)

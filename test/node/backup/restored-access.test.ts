@@ -9,7 +9,7 @@ import { consoleContext } from '../../../src/node/console-context.ts'
 import { openDatabase } from '../../../src/node/database.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp, USER_PASSWORD } from '../../support/app.ts'
 import { keptLog, makeBackup, makeDataDir, restoreOptions } from '../../support/backup/backup.ts'
-import { buildCli } from '../../support/built/built-service.ts'
+import { buildCli, programEnv } from '../../support/built/built-service.ts'
 
 let here: ReturnType<typeof makeDataDir>
 let app: TestApp
@@ -363,7 +363,7 @@ test('the console shows the list and applies selected changes', async () => {
   const file = buildCli()
   const cli = (...args: string[]) =>
     new Promise<{ out: string; err: string }>((resolve) => {
-      const env = { PATH: String(process.env['PATH']), DATA_DIR: here.dataDir }
+      const env = { ...programEnv(), DATA_DIR: here.dataDir }
       execFile(process.execPath, [file, 'reapply', ...args], { env }, (_error, out, err) => resolve({ out, err }))
     })
   const listed = await cli()

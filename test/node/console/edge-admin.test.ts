@@ -10,7 +10,7 @@ import { nativePasswordHasher } from '../../../src/node/passwords.ts'
 import { auditRows, createTestApp, type TestApp } from '../../support/app.ts'
 import { auditedBy } from '../../support/answers.ts'
 import { enrol } from '../../support/factors/cookie-client.ts'
-import { buildCli } from '../../support/built/built-service.ts'
+import { buildCli, programEnv } from '../../support/built/built-service.ts'
 
 const run = promisify(execFile)
 
@@ -35,7 +35,7 @@ afterEach(() => {
 async function edgeAdmin(...args: string[]): Promise<string> {
   const { stdout } = await run(process.execPath, [file, 'edge-admin', ...args], {
     cwd: dir,
-    env: { PATH: process.env['PATH'] },
+    env: programEnv(),
   })
   return stdout
 }

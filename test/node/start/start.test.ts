@@ -15,7 +15,14 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { once } from 'node:events'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { buildCli, type Built, buildService, runToEnd, startService } from '../../support/built/built-service.ts'
+import {
+  buildCli,
+  type Built,
+  buildService,
+  programEnv,
+  runToEnd,
+  startService,
+} from '../../support/built/built-service.ts'
 import { freePort } from '../../support/servers/free-port.ts'
 import { canMount, mountSmallDisk } from '../../support/backup/small-disk.ts'
 
@@ -106,7 +113,7 @@ describe('a start is refused, and the output', () => {
     const env = { DATA_DIR: data(), ADMIN_PASSWORD: GOOD_PASSWORD }
     const service = await startService(built, env)
     const made = execFileSync(process.execPath, [buildCli(), 'backup'], {
-      env: { ...env, PATH: String(process.env['PATH']) },
+      env: { ...env, ...programEnv() },
       encoding: 'utf8',
     })
     const name = /\d{4}-\d\d-\d\d_\d{6}/.exec(made)?.[0] ?? ''

@@ -12,9 +12,10 @@ declare module 'vitest' {
 
 let dir: string | undefined
 
-/** Gives a run of the tests a folder for its builds. */
+/** Gives a run of the tests a folder for its builds, and all its programs one for what Node has compiled. */
 export function setup(project: TestProject): void {
   dir = mkdtempSync(join(tmpdir(), 'mesh-builds-'))
+  process.env['NODE_COMPILE_CACHE'] ??= join(dir, 'compiled')
   project.provide('builds', dir)
 }
 

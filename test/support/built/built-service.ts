@@ -29,7 +29,7 @@ export function runCli(
   env: Record<string, string>,
 ): Promise<{ code: number; out: string; err: string }> {
   return new Promise((resolve) => {
-    const own = { PATH: String(process.env['PATH']), ...env }
+    const own = { ...programEnv(), ...env }
     const child = execFile(process.execPath, [file, ...args], { env: own }, (_error, out, err) =>
       resolve({ code: child.exitCode ?? -1, out, err }),
     )
@@ -141,5 +141,11 @@ export async function runToEnd(
 }
 
 function serviceEnv(env: Record<string, string>): Record<string, string> {
-  return { PATH: String(process.env['PATH']), PORT: '0', HOST: '127.0.0.1', LOG_FORMAT: 'json', ...env }
+  return { ...programEnv(), PORT: '0', HOST: '127.0.0.1', LOG_FORMAT: 'json', ...env }
+}
+
+/** What a program needs from this environment, and what lets it start in half of the time. */
+export function programEnv(): Record<string, string> {
+  const { PATH = '', NODE_COMPILE_CACHE } = process.env
+  return { PATH, ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }) }
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { programEnv } from '../built/built-service.ts'
 
 /**
  * Runs a command on a terminal of its own, and types each answer once its question stands there. `out` is what the user
@@ -12,7 +13,7 @@ export async function onTerminal(
 ): Promise<{ code: number; out: string }> {
   const line = command.map((word) => `'${word}'`).join(' ')
   const child = spawn('script', ['-qec', line, '/dev/null'], {
-    env: { PATH: String(process.env['PATH']), ...env },
+    env: { ...programEnv(), ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const left = [...answers]

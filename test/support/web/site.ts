@@ -8,7 +8,7 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 import { settings } from '../../../src/db/schema.ts'
 import { openDatabase } from '../../../src/node/database.ts'
-import { buildSite } from '../built/built-service.ts'
+import { buildSite, programEnv } from '../built/built-service.ts'
 import { CHROMIUM_PATH } from './chromium.ts'
 
 const CHROMIUM = [
@@ -66,7 +66,7 @@ export async function openSite(
   }
   const service = spawn(process.execPath, [main], {
     env: {
-      PATH: process.env['PATH'],
+      ...programEnv(),
       DATA_DIR: data,
       HOST: '127.0.0.1',
       PORT: '0',
