@@ -11,6 +11,7 @@ import { hasCode } from './disk/error-code.ts'
 import { awaitWrites } from './flushing/direct-writes.ts'
 import type { Writes } from './flushing/writes.ts'
 import { latestTime } from './migrations.ts'
+import { readRowsQuickly } from './quick-rows.ts'
 import { refuseDatabase, StartRefused } from './start/problems.ts'
 
 /** The migration history, as far from `src/node` as from `dist/node`. */
@@ -66,6 +67,7 @@ function flushedByCommits(sqlite: Database.Database): Writes {
 /** A store over an open database of this version's schema. `packs`: writes as on the edge. */
 export function sqliteStore(sqlite: Database.Database, given?: Writes, packs = false): SqliteStore {
   const db = drizzle(sqlite, { schema })
+  readRowsQuickly(db)
   const writes = given ?? flushedByCommits(sqlite)
   if (given !== undefined) awaitWrites(db, given.change)
   const pages = sqlite

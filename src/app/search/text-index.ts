@@ -18,6 +18,11 @@ const queries = prepareOnce((db) => ({
     .from(textIndexes)
     .where(eq(textIndexes.table, sql.placeholder('table')))
     .prepare(),
+  names: db
+    .select({ name: textParts.name, before: textParts.before })
+    .from(textParts)
+    .orderBy(desc(textParts.before))
+    .prepare(),
   parts: db
     .select({
       name: textParts.name,
@@ -70,8 +75,12 @@ function runsOf(part: string): string[] {
   return [...starts, last].map((at) => characters.slice(at, at + 3).join(''))
 }
 
-/** Rows that one query to the index returns at most, because all of them are read afterwards. */
+/**
+ * Rows that one query to the index returns at most, because all of them are read afterwards. Nearly all that it finds
+ * match, so the first query returns few more than the page has.
+ */
 const MAX_IDS = 500
+const SPARE_IDS = 32
 /** Ids that one query to the index covers at least: beginning one takes longer than reading the lists of so many. */
 const LEAST_MATCHED = 65_536
 
@@ -101,18 +110,21 @@ export async function walkMatches<Row>(table: TextTable, match: string | null, {
 
 /** What `walkBack` reads, from the index. */
 async function matchReader<Row>(store: Store, table: TextTable, match: string, keep: Keep<Row>) {
-  const parts = table === 'messages' ? await readParts(store) : []
+  const parts = table === 'messages' ? await queries(store).names.all() : []
+  let spare = SPARE_IDS
   return async ({ from, before }: Range, limit: number, reached: (id: number) => void): Promise<readonly Row[]> => {
     const at = parts.findLastIndex((part) => part.before >= before)
     const lowest = Math.max(from, parts[at + 1]?.before ?? from)
     const index = sql.raw(parts[at]?.name ?? `${table}_text`)
+    const asked = Math.min(MAX_IDS, limit + spare)
+    spare = MAX_IDS
     // Without the cast the bounds are numbers with a fraction to FTS5, which it does not use.
     const ids = (
       await store.db.all<{ id: number }>(sql`select rowid as id from ${index}
         where ${index} match ${match} and rowid < cast(${before} as integer) and rowid >= cast(${lowest} as integer)
-        order by rowid desc limit ${MAX_IDS}`)
+        order by rowid desc limit ${asked}`)
     ).map(({ id }) => id)
-    reached(ids.length < MAX_IDS ? lowest : (ids.at(-1) ?? lowest))
+    reached(ids.length < asked ? lowest : (ids.at(-1) ?? lowest))
     return ids.length === 0 ? [] : keep(JSON.stringify(ids), limit)
   }
 }

@@ -1,4 +1,4 @@
-import type { HearBatch, Heard } from '../../app/mesh/heard/heard.ts'
+import type { HearBatch } from '../../app/mesh/heard/heard.ts'
 import type { NewEvent } from '../../app/mesh/live/event.ts'
 import type { ClockWatch } from '../../app/base/pacing/clock.ts'
 import type { Disk } from '../../app/base/pacing/disk.ts'
@@ -33,7 +33,7 @@ import { announceListed, announceNodes, readDelivery } from '../../app/mesh/live
 import { changeEvent, linkEvent } from '../../app/mesh/live/events.ts'
 import { alertsOnBatch } from '../../app/alerts/findings/on-batch.ts'
 import { tellOwner } from '../../app/mesh/live/tell-owner.ts'
-import { createIngest, type StoredBatch } from '../../app/mesh/ingest/ingest.ts'
+import { createIngest } from '../../app/mesh/ingest/ingest.ts'
 import { demandRoom } from '../../app/mesh/ingest/trust/room.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
 import { type Clock, systemClock } from '../clock.ts'
@@ -53,6 +53,7 @@ import { createOwnUser, type OwnUser } from './node-list/own-user.ts'
 import type { ReceivedEvent } from './session.ts'
 import { environmentLinks, wantedLinks } from './stored.ts'
 import { createTransmitter, type Transmitter } from './sending/transmitter.ts'
+import { createTelling, type Told } from './telling.ts'
 import { COMMANDED, type PacketKind } from './sending/queue.ts'
 import { createPortSet } from './virtual/port-set.ts'
 import type { VirtualNodeNeeds } from './virtual/virtual-node.ts'
@@ -148,13 +149,14 @@ export function openRadio(needs: Needs): NodeRadio {
     })
   let ingest = makeIngest()
   let tellHeard: HearBatch = () => {}
-  const tellStored = async (stored: StoredBatch, batch: readonly Heard[]) => {
-    await announce({ store, log, events, meter }, stored)
+  const tellStored = async ({ news, batch }: Told) => {
+    await announce({ store, log, events, meter }, { news })
     const listed = batch.flatMap(({ event }) => (event.type === 'node-info' ? [event.node.nodeNum] : []))
     await announceListed({ store, events }, listed).catch((error: unknown) => {
       log.error('Pages are not told about the nodes of a radio', { error })
     })
   }
+  const telling = createTelling(clock, (told) => void tellStored(told))
   const batcher = createBatcher({
     ingest: {
       store: async (batch) => {
@@ -165,7 +167,7 @@ export function openRadio(needs: Needs): NodeRadio {
     log,
     clock,
     onStored(stored, batch) {
-      void tellStored(stored, batch)
+      telling.add({ news: stored.news, batch })
       if (needs.clockWatch !== undefined) hearClocks(needs.clockWatch, batch)
       for (const { source, event } of batch) {
         if (event.type === 'config-complete') findRadio(source.name)?.marking.stored()
@@ -334,6 +336,7 @@ export function openRadio(needs: Needs): NodeRadio {
       }
       for (const link of links()) link.stop()
       await batcher.close()
+      telling.end()
       await records.done()
       await collector?.close()
     },

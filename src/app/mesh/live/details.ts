@@ -249,8 +249,14 @@ function noteChanges(store: Store, row: NodeRow): NodeChanges {
   // The same value on another channel is new to viewers who may read only that channel.
   const changed = Object.entries(node).filter(
     ([name, value]) =>
-      JSON.stringify(value) !== JSON.stringify(Reflect.get(before.node, name)) ||
+      !isSame(value, Reflect.get(before.node, name)) ||
       Reflect.get(channels, name) !== Reflect.get(before.channels, name),
   )
   return { contents: { changes: Object.fromEntries(changed) }, channels }
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (one === other) return true
+  const areObjects = typeof one === 'object' && typeof other === 'object'
+  return areObjects && JSON.stringify(one) === JSON.stringify(other)
 }

@@ -20,7 +20,7 @@ export type Wanted = {
 }
 
 /** Events in one chunk. */
-const MAX_CHUNK = 100
+const MAX_CHUNK = 250
 
 /**
  * Server-sent events (html.spec.whatwg.org, 9.2) from after `lastEventId`. The stream holds a position in the kept
@@ -123,9 +123,10 @@ const chunksOf = ownedBy((_events: Events) => new Map<string, Chunk>())
 function sharedChunk(events: Events, viewer: Viewer, found: readonly LiveEvent[], wanted: Wanted): Chunk {
   const chunks = chunksOf(events)
   const mine = wanted.heard ? found : found.filter((event) => !isOnlyHeard(event))
-  const seen = mine.filter((event) => mayGet({ ...viewer, userId: viewer.user.id }, event))
+  const { permissions, view, user } = viewer
+  const who = { permissions, view, userId: user.id }
+  const seen = mine.filter((event) => mayGet(who, event))
   const which = seen.length === found.length ? 'all' : seen.map(({ seq }) => seq).join()
-  const { permissions, view } = viewer
   const withPackets = wanted.packets && permissions.info.read
   const contents = `${seesEverything(view) ? '' : viewKey(view)}-${permissions.nodes.read}-${wanted.brief}-${withPackets}`
   const key = `${found[0]?.seq}-${found.at(-1)?.seq}-${which}-${contents}`

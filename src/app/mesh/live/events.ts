@@ -1,6 +1,7 @@
 import type { News } from '../heard/heard.ts'
 import type { Events, HeardBy, LiveEvent, NewEvent } from './event.ts'
 import type { LinkInfo } from '../radios/radio.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
 import type { Change } from '../../device-config/schemas.ts'
 import { channelOnAir, readText } from '../heard/contents.ts'
@@ -9,6 +10,8 @@ import { type Place, placeOfMessage } from '../../accounts/access/visible.ts'
 
 /** Events kept for readers that were disconnected for a short time. */
 const KEPT_EVENTS = 1000
+/** Readers that are woken at a time, before other work gets its turn. */
+const SLICE = 25
 /** The maximum number of open streams per user. */
 const STREAMS_PER_USER = 10
 
@@ -31,8 +34,21 @@ export function createEvents(
   const streams = new Map<number, number>()
   let last = 0
   let isClosed = false
-  const wakeAll = () => {
-    for (const wake of listeners) wake()
+  let isDue = false
+  let isWaking = false
+  const wakeAll = async () => {
+    isDue = true
+    if (isWaking) return
+    isWaking = true
+    while (isDue) {
+      isDue = false
+      let woken = 0
+      for (const wake of listeners) {
+        wake()
+        if (++woken % SLICE === 0) await nextTurn()
+      }
+    }
+    isWaking = false
   }
   return {
     epoch: `${clock.now().toString(36)}${name}`,
@@ -43,12 +59,12 @@ export function createEvents(
       if (events.length === 0 || isClosed) return
       for (const event of events) ring.push({ ...event, seq: ++last })
       ring.splice(0, ring.length - KEPT_EVENTS)
-      wakeAll()
+      void wakeAll()
     },
     skip() {
       ring.length = 0
       last += 1
-      wakeAll()
+      void wakeAll()
     },
     since(seq, limit) {
       const first = last - ring.length + 1
@@ -68,7 +84,7 @@ export function createEvents(
     },
     close() {
       isClosed = true
-      wakeAll()
+      for (const wake of listeners) wake()
     },
   }
 }

@@ -351,6 +351,21 @@ it('drops a reader that reads nothing, and keeps no event for it', async () => {
   expect(texts.join('')).not.toContain('"nodeNum":3')
 })
 
+it('lets other work go on while it wakes many readers, and wakes each for what came meanwhile', async () => {
+  const own = createEvents(clock)
+  const seen = Array.from({ length: 60 }, () => 0)
+  for (const reader of seen.keys()) own.subscribe(reader + 1, () => (seen[reader] = own.last()))
+  const woken = (seq: number) => seen.filter((last) => last === seq).length
+  own.publish([node(1)])
+  expect(woken(1)).toBeGreaterThan(0)
+  expect(woken(0)).toBeGreaterThan(0)
+  own.publish([node(2)])
+  await expect.poll(() => woken(2)).toBe(60)
+  own.publish([node(3)])
+  own.close()
+  expect(woken(3)).toBe(60)
+})
+
 it('is limited to ten streams per user at a time', async () => {
   const user = await app.user('somebody')
   const streams = []
