@@ -34,15 +34,27 @@ const HOURS_A_DAY = 1
 const AN_HOUR = { nodes: 720, inbox: 360, firing: 60, info: 60 } as const
 const NODES_OF_PAGE = 5000
 
-type Cost = { readonly read: number; readonly written: number; readonly cpuMs: number }
+type Cost = {
+  readonly read: number
+  readonly written: number
+  readonly cpuMs: number
+  /** Written rows by table. */
+  readonly byTable?: ReadonlyMap<string, number>
+}
 
 /** What work costs, divided by `times`. Processor time is that of this process, with the way to D1: an upper bound. */
 async function costOf(counted: Counted, work: () => Promise<unknown>, times = 1): Promise<Cost> {
   Object.assign(counted, { trips: 0, read: 0, written: 0 })
+  counted.byTable.clear()
   const before = process.cpuUsage()
   await work()
   const { user, system } = process.cpuUsage(before)
-  return { read: counted.read / times, written: counted.written / times, cpuMs: (user + system) / 1000 / times }
+  return {
+    read: counted.read / times,
+    written: counted.written / times,
+    cpuMs: (user + system) / 1000 / times,
+    byTable: new Map([...counted.byTable].map(([table, rows]) => [table, rows / times])),
+  }
 }
 
 const base64 = (frame: Uint8Array) => Buffer.from(frame.subarray(4)).toString('base64')
@@ -316,7 +328,13 @@ export async function measureBill(database: D1Database): Promise<void> {
       null,
     )
   }
-  const reads = [packets.stored.get(20) ?? FREE, packets.summarised, packets.deleted].map(({ read }) => read)
+  const whole = { stored: packets.stored.get(20) ?? FREE, summarised: packets.summarised, deleted: packets.deleted }
+  for (const part of namesOf(whole)) {
+    const tables = [...(whole[part].byTable ?? [])].filter(([, rows]) => rows >= 0.005).toSorted((a, b) => b[1] - a[1])
+    const rows = tables.map(([table, n]) => `${table} ${n.toFixed(2)}`).join(', ')
+    report(`edge: rows written by table, ${part}, 20 a delivery`, rows, '', null)
+  }
+  const reads = [whole.stored, whole.summarised, whole.deleted].map(({ read }) => read)
   const wholeRead = reads.reduce((sum, read) => sum + read, 0).toFixed(0)
   const [stored, summed, gone] = reads.map((read) => read.toFixed(0))
   report(
