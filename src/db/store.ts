@@ -18,6 +18,8 @@ export const NOT_FLUSHED = 'SQLITE_IOERR_FSYNC'
 /** The database of the service. */
 export interface Store {
   readonly db: Db
+  /** Whether packets and measurements are written packed, because each written row costs. */
+  readonly packs: boolean
   /**
    * Runs the statements in order as one transaction: all or none. A later statement may refer to an earlier insert by a
    * sub-select on a unique column. Throws the database's error. `lazily`: does not wait for the disk. Nothing is lost

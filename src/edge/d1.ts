@@ -19,6 +19,7 @@ export function d1Store(database: D1Database, onEntry: () => void = () => {}): S
   }
   return {
     db: asDb(db),
+    packs: true,
     // D1 runs a batch as one transaction. It refuses BEGIN, and decides by itself when a commit reaches its disks.
     atomic: async (all) => {
       refuseMiscount(all)

@@ -63,8 +63,8 @@ function flushedByCommits(sqlite: Database.Database): Writes {
   return { change: (run) => run(), lazily: (run) => withoutFlush(sqlite, run), pending: () => null }
 }
 
-/** A store over an open database of this version's schema. */
-export function sqliteStore(sqlite: Database.Database, given?: Writes): SqliteStore {
+/** A store over an open database of this version's schema. `packs`: writes as on the edge. */
+export function sqliteStore(sqlite: Database.Database, given?: Writes, packs = false): SqliteStore {
   const db = drizzle(sqlite, { schema })
   const writes = given ?? flushedByCommits(sqlite)
   if (given !== undefined) awaitWrites(db, given.change)
@@ -78,6 +78,7 @@ export function sqliteStore(sqlite: Database.Database, given?: Writes): SqliteSt
     sqlite,
     spareBytes: () => spare.get() ?? 0,
     db: asDb(db),
+    packs,
     atomic: async (all, flush) => {
       await (flush === undefined ? writes.change(() => runAll(sqlite, all)) : writes.lazily(() => runAll(sqlite, all)))
     },

@@ -3,6 +3,9 @@ import { openDatabase, sqliteStore, type SqliteStore } from '../../src/node/data
 
 let migrated: Buffer | undefined
 
+/** `PACKED=1` runs the tests on the form that the edge writes. */
+const PACKS = process.env['PACKED'] === '1'
+
 /**
  * As `openDatabase(':memory:')`, whose migrations run once for all stores of the process. `content`: what another one
  * serialized.
@@ -11,7 +14,7 @@ export function openMemoryStore(content?: Buffer): SqliteStore {
   migrated ??= image()
   const sqlite = new Database(content ?? migrated)
   sqlite.pragma('foreign_keys = ON')
-  return sqliteStore(sqlite)
+  return sqliteStore(sqlite, undefined, PACKS)
 }
 
 function image(): Buffer {
