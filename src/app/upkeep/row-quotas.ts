@@ -16,6 +16,7 @@ import {
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
+import { isRecounted, recount } from '../retention/recount.ts'
 import { BOUND_TABLES, type BoundTable } from '../retention/bounds.ts'
 import { capTo, tally } from '../base/fair-cap.ts'
 import { type Part, prepareThinning, thinOut } from './thinning.ts'
@@ -183,7 +184,10 @@ export async function enforceRowQuotas(
   const run = { store, pause: watched, share, now }
   for (const [table, prepared] of queries(store).tables) {
     const bound = most[table]
-    const shares = goesOn && bound !== undefined ? await measure(run, prepared, bound) : null
+    const find = async () => (goesOn && bound !== undefined ? await measure(run, prepared, bound) : null)
+    let shares = await find()
+    if (shares !== null && isRecounted(store, table))
+      shares = (await recount(store, table, watched)) ? await find() : null
     if (shares === null) continue
     deleted[table] = await trim(run, prepared, shares)
   }
