@@ -67,10 +67,11 @@ export function handshakeFrames(nodes: number, nonce: number): Uint8Array[] {
 /** A packet with the id `id` of one of `nodes` nodes, heard `at` milliseconds since the epoch. */
 export function packetFrame(kind: Kind, id: number, nodes: number, at: number): Uint8Array {
   const seconds = Math.floor(at / 1000)
+  const n = 1 + scatter(id, nodes - 1)
   return frame({
     case: 'packet',
     value: {
-      from: nodeNumOf(1 + scatter(id, nodes - 1)),
+      from: nodeNumOf(n),
       to: 0xffffffff,
       id,
       rxTime: seconds,
@@ -78,7 +79,7 @@ export function packetFrame(kind: Kind, id: number, nodes: number, at: number): 
       rxRssi: -70 - (id % 40),
       hopStart: 5,
       hopLimit: 5 - (id % 4),
-      payloadVariant: { case: 'decoded', value: dataOf(kind, id, seconds) },
+      payloadVariant: { case: 'decoded', value: dataOf(kind, { id, n, time: seconds }) },
     },
   })
 }
@@ -88,7 +89,11 @@ function scatter(id: number, count: number): number {
   return Math.floor(createSeededRandom(id)() * count)
 }
 
-function dataOf(kind: Kind, id: number, time: number): { portnum: PortNum; payload: Uint8Array } {
+/** `n`: its sender. */
+type About = { readonly id: number; readonly n: number; readonly time: number }
+
+function dataOf(kind: Kind, about: About): { portnum: PortNum; payload: Uint8Array } {
+  const { id, time } = about
   switch (kind) {
     case 'texts':
       return {
@@ -114,18 +119,19 @@ function dataOf(kind: Kind, id: number, time: number): { portnum: PortNum; paylo
       }
     }
     case 'mixture':
-      return mixtureOf(id, time)
+      return mixtureOf(about)
     default:
       return kind satisfies never
   }
 }
 
-function mixtureOf(id: number, time: number): { portnum: PortNum; payload: Uint8Array } {
-  const n = id % 8
-  if (n < 4) return dataOf('telemetry', id, time)
-  if (n < 6) return dataOf('positions', id, time)
-  if (n === 6) return dataOf('texts', id, time)
-  const user = create(UserSchema, { longName: `Node ${id % 999}`, shortName: 'N', hwModel: 43 })
+function mixtureOf(about: About): { portnum: PortNum; payload: Uint8Array } {
+  const place = about.id % 8
+  if (place < 4) return dataOf('telemetry', about)
+  if (place < 6) return dataOf('positions', about)
+  if (place === 6) return dataOf('texts', about)
+  // The names that it has had since the handshake: nodes repeat them for hours and change them hardly ever.
+  const user = create(UserSchema, { longName: `Node number ${about.n}`, shortName: `${about.n}`, hwModel: 43 })
   return { portnum: PortNum.NODEINFO_APP, payload: toBinary(UserSchema, user) }
 }
 

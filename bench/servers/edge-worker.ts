@@ -7,18 +7,31 @@ const ORIGIN = 'http://edge.test'
 
 type Prepared = ReturnType<D1Database['prepare']>
 type Answer = { readonly meta: { readonly rows_read: number; readonly rows_written: number } }
-export type Counted = { trips: number; read: number; written: number; readonly database: D1Database }
+export type Counted = {
+  trips: number
+  read: number
+  written: number
+  /** Written rows by the table that a statement names; those of its triggers count with it. */
+  readonly byTable: Map<string, number>
+  readonly database: D1Database
+}
+
+const TARGET = /^\s*(?:with .*?)?(?:insert(?: or \w+)? into|update(?: or \w+)?|delete from)\s+["`]?(\w+)/is
 
 /**
  * The same database with counts. Bare rows come without figures: a select is repeated for them, and a change is asked for
  * rows with names.
  */
 export function counting(database: D1Database): Counted {
-  const counted = { trips: 0, read: 0, written: 0 }
-  const real = new WeakMap<object, Prepared>()
-  const note = <T extends Answer>(answer: T): T => {
-    counted.read += answer.meta.rows_read
-    counted.written += answer.meta.rows_written
+  const byTable = new Map<string, number>()
+  const counted = { trips: 0, read: 0, written: 0, byTable }
+  const real = new WeakMap<object, { readonly statement: Prepared; readonly query: string }>()
+  const note = <T extends Answer>(answer: T, query: string): T => {
+    const { rows_read: read, rows_written: written } = answer.meta
+    counted.read += read
+    counted.written += written
+    const table = TARGET.exec(query)?.[1] ?? 'others'
+    if (written > 0) byTable.set(table, (byTable.get(table) ?? 0) + written)
     return answer
   }
   const wrap = (statement: Prepared, query: string): Prepared => {
@@ -32,13 +45,13 @@ export function counting(database: D1Database): Counted {
           case 'run':
             return async () => {
               counted.trips++
-              return note(await target.all())
+              return note(await target.all(), query)
             }
           case 'raw':
           case 'first':
             return async (...given: []) => {
               counted.trips++
-              const answer = note(await target.all())
+              const answer = note(await target.all(), query)
               if (isSelect || name === 'first') return Reflect.apply(Reflect.get(target, name), target, given)
               return answer.results.map((row) => Object.values(row))
             }
@@ -47,7 +60,7 @@ export function counting(database: D1Database): Counted {
         }
       },
     })
-    real.set(wrapped, statement)
+    real.set(wrapped, { statement, query })
     return wrapped
   }
   const proxy = new Proxy(database, {
@@ -56,7 +69,9 @@ export function counting(database: D1Database): Counted {
       if (name !== 'batch') return Reflect.get(target, name).bind(target)
       return async (statements: Prepared[]) => {
         counted.trips++
-        return (await target.batch(statements.map((each) => real.get(each) ?? each))).map(note)
+        const known = statements.map((each) => real.get(each) ?? { statement: each, query: '' })
+        const answers = await target.batch(known.map(({ statement }) => statement))
+        return answers.map((answer, n) => note(answer, known[n]?.query ?? ''))
       }
     },
   })

@@ -16,6 +16,7 @@ import { rollUp } from '../app/mesh/telemetry/roll-up.ts'
 import { find, forgetOldSurveys, summarise, surveyMesh } from '../app/upkeep/surveying.ts'
 import { deleteOld, keepBounds, keepUp, warnOfRetention } from '../app/upkeep/upkeep.ts'
 import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
+import { dropUnneeded } from './unneeded.ts'
 
 /**
  * Slices of one job in one run. A slice takes four queries (eight for nodes), and one run of a worker may make 1000
@@ -39,10 +40,10 @@ const REST_MS = 12 * HOUR_MS
  * Slices of the log of packets in one run, each of eight queries, and how many packets each one covers: of so many full
  * ones. Fewer and larger ones write fewer rows, because a row counts many packets.
  */
-const SURVEY_SLICES = 50
-const SURVEY_SHARE = 4
+const SURVEY_SLICES = 20
+const SURVEY_SHARE = 20
 /** Packets that do not wait for the last run of the hour. */
-const MANY_PACKETS = 10_000
+const MANY_PACKETS = 20_000
 
 type Needs = Pick<Ports, 'config' | 'store' | 'sessions' | 'log' | 'now' | 'connecting'>
 type AlertNeeds = Omit<Parameters<typeof evaluateRules>[0], 'startedAt'> & Parameters<typeof deliverDue>[0]
@@ -52,6 +53,7 @@ type AlertNeeds = Omit<Parameters<typeof evaluateRules>[0], 'startedAt'> & Param
  * D1 charges, and charts read the latest measurements themselves.
  */
 export async function runSchedule(ports: Needs, scheduledTime: number): Promise<void> {
+  await dropUnneeded(ports.store)
   await sweepSessions(ports)
   await sweepProviderSessions(ports)
   await sealAudit(ports.store, countSlices())

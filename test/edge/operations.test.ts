@@ -60,7 +60,7 @@ async function openNode(): Promise<Surveyed> {
 }
 
 async function openEdge(): Promise<Surveyed> {
-  const workerd = await openWorkerd(ENV, { hasFewRounds: true })
+  const workerd = await openWorkerd(ENV)
   return {
     ...workerd,
     async survey() {

@@ -9,6 +9,7 @@ import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 import type { Pause } from '../base/pacing/slices.ts'
 import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
 import type { Settings } from '../settings/settings.ts'
+import { recountAll } from './recount.ts'
 import { type Bounds, boundsOf, bytesOf, USUAL_LIMIT_BYTES } from './bounds.ts'
 
 export type RetainedTable = (typeof RETAINED_TABLES)[number]
@@ -177,6 +178,7 @@ export async function planRetention(
   const [before] = plans.values()
   // A plan of the future was made by a clock that was ahead.
   if (before !== undefined && before.plannedAt <= now && now - before.plannedAt < everyMs) return
+  await recountAll(store, pause)
   const known: NodeRow[] = []
   for (let after = 0, isLast = false; !isLast;) {
     const limit = partOf(NODES_AT_ONCE, share())

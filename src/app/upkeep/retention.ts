@@ -1,8 +1,9 @@
 import { sql, type SQL } from 'drizzle-orm'
-import { messages, nodes, positions } from '../../db/schema.ts'
+import { nodes, positions } from '../../db/schema.ts'
 import { prepareOnce, type Store } from '../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 import { inSlices, type Pause } from '../base/pacing/slices.ts'
+import { deleteOldMessages } from './old-messages.ts'
 import { beginPass, endPass, leaveAt } from '../base/pacing/sweeps.ts'
 import { sweepCharts } from './charts.ts'
 
@@ -36,11 +37,6 @@ const queries = prepareOnce((db) => ({
         where n.id > ${placeholder('after')} and n.id <= ${placeholder('upTo')} and x.t < ${placeholder('cutoff')} ${slice})`,
     )
     .returning({ t: positions.t })
-    .prepare(),
-  messages: db
-    .delete(messages)
-    .where(sql`id in (select id from messages where timestamp < ${placeholder('cutoff')} ${slice})`)
-    .returning({ id: messages.id })
     .prepare(),
 }))
 
@@ -99,7 +95,7 @@ export async function deleteExpired(
       return false
     }
   }
-  const deleteMessages = (rows: number) => store.lazily(() => prepared.messages.all({ cutoff: cutoffs.messages, rows }))
+  const deleteMessages = (rows: number) => deleteOldMessages(store, { cutoff: cutoffs.messages, rows })
   const ofTable = () => each?.() ?? pause
   const goesOn = (isDone: boolean) => isDone || each !== undefined
   if (!goesOn(await sweepTelemetry(ofTable()))) return deleted

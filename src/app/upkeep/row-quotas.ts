@@ -19,6 +19,7 @@ import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { isNameOf } from '../../shared/names.ts'
 import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
+import { isRecounted, recount } from '../retention/recount.ts'
 import { BOUND_TABLES, type BoundTable } from '../retention/bounds.ts'
 import { trimPages } from './packet-pages.ts'
 import { capTo, tally } from '../base/fair-cap.ts'
@@ -192,7 +193,10 @@ export async function enforceRowQuotas(
     const bound = most[table]
     const trimmed = table === 'packets' && goesOn && bound !== undefined ? await trimPages(store, bound, watched) : 0
     if (trimmed > 0) deleted[table] = trimmed
-    const shares = goesOn && bound !== undefined ? await measure(run, prepared, bound) : null
+    const find = async () => (goesOn && bound !== undefined ? await measure(run, prepared, bound) : null)
+    let shares = await find()
+    if (shares !== null && isRecounted(store, table))
+      shares = (await recount(store, table, watched)) ? await find() : null
     if (shares === null) continue
     deleted[table] = trimmed + (await trim(run, prepared, shares))
   }

@@ -49,7 +49,8 @@ export function viewOf(scope: Sight, { nodes }: Permissions, hidden: string): Vi
  */
 export function heardInPublic(node: 'n' | 'nodes', channels: Placeholder | string): SQL {
   const of = (column: string) => sql.raw(`${node}.${column}`)
-  return sql`iif(${of('is_local')}, coalesce(${of('last_heard')}, 0), (select max(h.last_heard) from channel_hearings h
+  return sql`iif(${of('is_local')}, coalesce(${of('last_heard')}, 0), (select max(max(h.last_heard,
+      iif(h.channel is ${of('public_channel')}, ${of('public_heard')}, 0))) from channel_hearings h
     where h.node_id = ${of('id')} and h.channel in (select value from json_each(${channels}))))`
 }
 

@@ -51,6 +51,7 @@ const queries = prepareOnce((db) => ({
       lastHeard: noLater(sql`last_heard`),
       lastHeardByRadio: noLater(sql`last_heard_by_radio`),
       lastHeardByBroker: noLater(sql`last_heard_by_broker`),
+      publicHeard: noLater(sql`public_heard`),
       telemetryTime: noLater(sql`telemetry_time`),
       positionTime: noLater(sql`position_time`),
       deviceMetricsTime: noLater(sql`device_metrics_time`),

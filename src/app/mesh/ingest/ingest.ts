@@ -321,7 +321,7 @@ async function recall(store: Store, now: number, radios: readonly string[] | nul
 function statementsOf(
   store: Store,
   { plan, memory, now }: { readonly plan: Plan; readonly memory: Memory; readonly now: number },
-  { nodes, count }: Admission,
+  { nodes, count, newNodes }: Admission,
 ): Statement[] {
   const isHandshake = [...plan.sources.values()].some(({ localNodeNum }) => localNodeNum !== undefined)
   return [
@@ -329,7 +329,7 @@ function statementsOf(
     ...disputeClaims(store, plan.disputed, now),
     ...writeChannels(store, plan.channels),
     ...count,
-    ...writeNodes(store, nodes),
+    ...writeNodes(store, nodes, newNodes),
     ...writeRefused(store, plan.refused),
     ...writeSuspicions(store, plan.suspicions),
     ...liftSuspicions(store, plan.lifted),

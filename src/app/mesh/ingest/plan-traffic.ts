@@ -26,10 +26,15 @@ export function emptyTraffic(): Traffic {
   return { receptions: [], routes: [], neighbors: new Map(), waypoints: [], packets: [] }
 }
 
+/** Without an ID, nobody knows of what message a copy is one. */
+export function isReception({ id, payload }: Packet): boolean {
+  return payload.kind === 'text' && id !== 0
+}
+
 /** Records how a text arrived: each copy counts. */
 export function addReception(traffic: Traffic, { source, packet, receivedAt, gateway }: TrafficArrival): void {
   const { from: fromNodeNum, to, id: packetId, payload, snr, rssi, hopsAway, replyId, isEmoji: emoji } = packet
-  if (payload.kind !== 'text' || packetId === 0) return
+  if (payload.kind !== 'text' || !isReception(packet)) return
   const signal = { rxSnr: snr, rxRssi: rssi, hopsAway }
   const said = { text: payload.text, to, replyId, emoji }
   const row = { source: source.name, fromNodeNum, packetId, gateway: gateway ?? 0, t: receivedAt, ...signal, ...said }

@@ -17,13 +17,13 @@ import type { Filing, MessageRow } from './rows/messages.ts'
 import type { NodeUser } from '../../../meshtastic/payload/user.ts'
 import type { LiftedSuspicion, SuspicionRow } from '../nodes/identity/suspicions.ts'
 import type { RefusedRow } from '../nodes/identity/refused-identities.ts'
-import type { Hearing } from './rows/hearings.ts'
+import { type Hearing, hearingFields } from './rows/hearings.ts'
 import { deviceMetricsFields, hasDeviceMetrics, placeFields, userFields } from './rows/nodes.ts'
 import type { Source, SourceRow } from '../radios/source-table.ts'
 import type { Traffic } from './rows/traffic.ts'
 import type { Sightings } from './duplicates/packet-window.ts'
 import { channelOnAir, readText } from '../heard/contents.ts'
-import { addReception, addReports, addTraffic, emptyTraffic, type TrafficArrival } from './plan-traffic.ts'
+import { addReception, addReports, addTraffic, emptyTraffic, isReception, type TrafficArrival } from './plan-traffic.ts'
 import { FIRST_DIRECT, UNKNOWN_CHANNEL, WITHHELD } from '../../../shared/mesh/channels.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
@@ -316,8 +316,9 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   const isUntimed = isReplayed && packet.rxTime === null
   const rows = isLate || isUntimed ? plan.late : isOld ? plan.remembered : plan.heard
   const from = { nodeNum, source: source.name, seenAt: receivedAt }
-  rows.push({ ...from, ...(isElsewhere ? {} : describeArrival(arrival)), ...content })
-  if (!isElsewhere && verdict === 'taken') addHearing(plan, arrival)
+  const hearing = !isElsewhere && verdict === 'taken' ? publicHearing(arrival) : null
+  if (hearing !== null) plan.hearings.push(hearing)
+  rows.push({ ...from, ...(isElsewhere ? {} : describeArrival(arrival)), ...hearingFields(hearing), ...content })
   if (sighting === 'first' && !isReplayed && !(isElsewhere && verdict === 'set-aside')) {
     plan.news.push({ source, packet, receivedAt, receiver, isSigned: trust === 'signed', isOwn })
   }
@@ -392,12 +393,12 @@ function foundation(
 }
 
 /** Packets that were sent to one node, or that may not be passed on, tell the public nothing about their sender. */
-function addHearing(plan: Plan, { packet, receivedAt, isReplayed, isOwn }: Arrival): void {
+function publicHearing({ packet, receivedAt, isReplayed, isOwn }: Arrival): Hearing | null {
   const channel = channelOnAir(packet)
   const heardAt = whenLastHeard(packet, { receivedAt, isReplayed })
-  if (isOwn || heardAt === null || channel < 0 || channel >= WITHHELD) return
+  if (isOwn || heardAt === null || channel < 0 || channel >= WITHHELD) return null
   const { from: nodeNum, hopsAway, viaMqtt } = packet
-  plan.hearings.push({ nodeNum, channel, heardAt, hopsAway, viaMqtt })
+  return { nodeNum, channel, heardAt, hopsAway, viaMqtt }
 }
 
 /** By the radio's clock, but not after receipt. Null: the radio remembers the packet but not its time. */
@@ -538,7 +539,7 @@ function addMapReport(
   return keepsUser ? {} : { longName, shortName, nameAltered, hwModel, firmwareVersion }
 }
 
-function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arrival): void {
+function addMessage(plan: Plan, { source, packet, receivedAt, gateway, judgement }: Arrival): void {
   const direction = judgement.isOwn ? 'out' : 'in'
   const said = readText(packet)
   if (said === null) return
@@ -565,6 +566,9 @@ function addMessage(plan: Plan, { source, packet, receivedAt, judgement }: Arriv
     keyDoubt: judgement.keyDoubt,
     heard: judgement.isHeard,
     direction,
+    gateway: isReception(packet) ? (gateway ?? 0) : null,
+    receivedAt,
+    receivedHops: packet.hopsAway,
   })
 }
 

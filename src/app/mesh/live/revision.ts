@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm'
+import { revisionOf } from '../nodes/list/body-cache.ts'
 import { revisions } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 
 const queries = prepareOnce((db) => ({
   sum: db
-    .select({ value: sql<number>`sum(${revisions.value})` })
+    .select({ value: sql<number>`sum(${revisionOf})` })
     .from(revisions)
     .where(sql`${revisions.name} in ('nodes', 'messages')`)
     .prepare(),

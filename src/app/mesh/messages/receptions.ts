@@ -1,8 +1,9 @@
 import { eq, sql } from 'drizzle-orm'
 import * as z from 'zod'
-import { messages, receptions, sources } from '../../../db/schema.ts'
+import { messages, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
+import { receptionsOf } from '../radios/receptions-of.ts'
 import { AppError } from '../../http/errors.ts'
 import { canReadMessage, placeOfMessage, seesNodes, type View } from '../../accounts/access/visible.ts'
 import { DIFFERENCES } from '../../../shared/mesh/packets.ts'
@@ -33,17 +34,16 @@ const queries = prepareOnce((db) => ({
   list: db
     .select({
       source: sources.name,
-      gateway: receptions.gateway,
-      timestamp: receptions.t,
-      rxSnr: receptions.rxSnr,
-      rxRssi: receptions.rxRssi,
-      hopsAway: receptions.hopsAway,
-      differs: receptions.differs,
+      gateway: sql<number>`x.gateway`,
+      timestamp: sql<number>`x.t`,
+      rxSnr: sql<number | null>`x.rx_snr`,
+      rxRssi: sql<number | null>`x.rx_rssi`,
+      hopsAway: sql<number | null>`x.hops_away`,
+      differs: sql<string | null>`x.differs`,
     })
-    .from(receptions)
-    .innerJoin(sources, eq(sources.id, receptions.sourceId))
-    .where(eq(receptions.messageId, sql.placeholder('id')))
-    .orderBy(receptions.t, receptions.gateway)
+    .from(receptionsOf(sql.placeholder('id')))
+    .innerJoin(sources, sql`${sources.id} = x.source_id`)
+    .orderBy(sql`x.t`, sql`x.gateway`)
     .limit(1000)
     .prepare(),
 }))

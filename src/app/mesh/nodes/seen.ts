@@ -1,4 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, type Column, eq, sql } from 'drizzle-orm'
 import { channelHearings, channelMetrics, channelPositions, channelStatuses, nodes } from '../../../db/schema.ts'
 import { prepareOnce, rawRows, type Store } from '../../../db/store.ts'
 import { formatNodeId } from '../../../meshtastic/node-id.ts'
@@ -29,6 +29,13 @@ import { listSuspicions } from './identity/suspicions.ts'
 import { listFormerNums, readPresentNum } from './identity/renumbering.ts'
 
 // Nodes as seen by a viewer who may not read every channel.
+
+type Hearing = typeof channelHearings.$inferSelect
+
+/** What the row of the node knows later, if its latest hearing is on the same channel. */
+const latestOf = <Name extends 'lastHeard' | 'hopsAway' | 'viaMqtt'>(name: Name, later: Column) =>
+  sql<Hearing[Name]>`iif(${nodes.publicChannel} is ${channelHearings.channel}
+    and ${nodes.publicHeard} >= ${channelHearings.lastHeard}, ${later}, ${channelHearings[name]})`
 
 const queries = prepareOnce((db) => {
   const nodeNum = sql.placeholder('nodeNum')
@@ -70,10 +77,18 @@ const queries = prepareOnce((db) => {
       .orderBy(channelStatuses.t)
       .prepare(),
     hearings: db
-      .select()
+      .select({
+        nodeId: channelHearings.nodeId,
+        channel: channelHearings.channel,
+        firstHeard: channelHearings.firstHeard,
+        lastHeard: latestOf('lastHeard', nodes.publicHeard).as('latest'),
+        hopsAway: latestOf('hopsAway', nodes.publicHops),
+        viaMqtt: latestOf('viaMqtt', nodes.publicViaMqtt).mapWith(channelHearings.viaMqtt),
+      })
       .from(channelHearings)
+      .innerJoin(nodes, eq(nodes.id, channelHearings.nodeId))
       .where(and(sql`${channelHearings.nodeId} in ${among}`, onVisibleChannel(channelHearings.channel)))
-      .orderBy(channelHearings.lastHeard)
+      .orderBy(sql`latest`)
       .prepare(),
   }
 })
@@ -130,7 +145,7 @@ export async function nodesSeenBy(store: Store, view: View, rows: readonly NodeR
 }
 
 /** When and how a node was heard, as far as the public may know. `hearings`: by channel, the latest last. */
-function heardInPublic(hearings: readonly (typeof channelHearings.$inferSelect)[]): Partial<NodeRow> {
+function heardInPublic(hearings: readonly Hearing[]): Partial<NodeRow> {
   const { lastHeard = null, hopsAway = null, viaMqtt = false, channel = null } = hearings.at(-1) ?? {}
   const firstHeard = Math.min(...hearings.map((each) => each.firstHeard), lastHeard ?? 0)
   return { firstHeard, lastHeard, hopsAway, viaMqtt, channel }

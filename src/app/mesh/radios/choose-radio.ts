@@ -1,11 +1,12 @@
 import type { Hearing } from './radio.ts'
-import { and, asc, desc, eq, inArray, sql } from 'drizzle-orm'
-import { messages, receptions, sources } from '../../../db/schema.ts'
+import { and, desc, eq, inArray, sql } from 'drizzle-orm'
+import { messages, sources } from '../../../db/schema.ts'
 import { prepareOnce, type Store } from '../../../db/store.ts'
 import { BROADCAST } from '../../../meshtastic/node-id.ts'
 import type { Ports } from '../../base/context.ts'
 import { AppError } from '../../http/errors.ts'
 import { type ChannelTable, configuredRadios, readChannelTable } from './channel-table.ts'
+import { receptionsOf } from './receptions-of.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 import { HOUR_MS } from '../../../shared/time.ts'
 
@@ -66,10 +67,10 @@ const queries = prepareOnce((db) => {
       .prepare(),
     heardBy: db
       .select({ source: sources.name })
-      .from(receptions)
-      .innerJoin(sources, eq(sources.id, receptions.sourceId))
-      .where(and(eq(receptions.messageId, value('id')), eq(receptions.gateway, 0)))
-      .orderBy(asc(sql`coalesce(${receptions.hopsAway}, 256)`), asc(receptions.t))
+      .from(receptionsOf(value('id')))
+      .innerJoin(sources, sql`${sources.id} = x.source_id`)
+      .where(sql`x.gateway = 0`)
+      .orderBy(sql`coalesce(x.hops_away, 256)`, sql`x.t`)
       .prepare(),
   }
 })

@@ -15,7 +15,6 @@ import {
   telemetryDirty,
   telemetryHourlyRuns,
   telemetryPlaces,
-  telemetryRuns,
 } from '../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'

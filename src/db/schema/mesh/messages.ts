@@ -44,6 +44,11 @@ export const messages = sqliteTable(
     keyDoubt: text('key_doubt', { enum: KEY_DOUBTS }),
     /** One of our own radios heard it off the air: what others deliver does not replace it. */
     heard: flag('heard').notNull().default(false),
+    /**
+     * JSON: its first reception, where a row in `receptions` would be one more write: the id of the source, gateway, t, SNR,
+     * RSSI and hops. Null: it has a row there, or none.
+     */
+    firstReception: text('first_reception'),
   },
   (t) => [
     uniqueIndex('messages_from_packet').on(t.fromNodeNum, t.packetId),
@@ -74,7 +79,10 @@ export const messages = sqliteTable(
   ],
 )
 
-/** Each path by which a message arrived: one of our other radios, or another gateway that published it. */
+/**
+ * Each path by which a message arrived: one of our other radios, or another gateway that published it. See also
+ * `firstReception` of `messages`.
+ */
 export const receptions = sqliteTable(
   'receptions',
   {

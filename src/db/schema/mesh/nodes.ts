@@ -101,6 +101,14 @@ export const nodes = sqliteTable(
     statusChannel: integer('status_channel').default(UNKNOWN_CHANNEL),
     statusSigned: flag('status_signed').notNull().default(false),
     statusHeard: flag('status_heard').notNull().default(false),
+    /**
+     * The latest hearing, of those that `channelHearings` has: its row there is older, as a row of its own would be one
+     * more write for each packet. A trigger moves it there when another channel takes its place.
+     */
+    publicChannel: integer('public_channel'),
+    publicHeard: integer('public_heard'),
+    publicHops: integer('public_hops'),
+    publicViaMqtt: flag('public_via_mqtt'),
   },
   (t) => [
     index('nodes_last_heard').on(t.lastHeard),
@@ -210,7 +218,7 @@ export const channelStatuses = sqliteTable(
 
 /**
  * When a node was heard on a channel by packets that it sent to all and allows to be passed on. Anonymous callers may
- * know only these. A trigger on `nodes` deletes the rows of a deleted node.
+ * know only these. The latest one of a node is in `nodes`. A trigger there deletes the rows of a deleted node.
  */
 export const channelHearings = sqliteTable(
   'channel_hearings',

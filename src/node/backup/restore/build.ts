@@ -56,7 +56,7 @@ export function buildDatabase(options: BuildOptions): Database.Database {
       migrateBuilt(database, migrations)
     }
     emptyTextIndexes(database)
-    countNodes(database)
+    countRows(database)
     checkWhole(database)
     return database
   } catch (error) {
@@ -119,9 +119,17 @@ function emptyTextIndexes(database: Database.Database): void {
   }
 }
 
-/** The count of nodes is not part of a backup, and the triggers that maintain it did not run for these rows. */
-function countNodes(database: Database.Database): void {
-  database.exec("update revisions set row_count = (select count(*) from nodes) where name = 'nodes'")
+/**
+ * The count of nodes is not part of a backup, and the triggers that maintain it did not run for these rows. Those of the
+ * edge do not count at all: src/edge/unneeded.ts.
+ */
+function countRows(database: Database.Database): void {
+  database.exec(`update revisions set row_count = (select count(*) from nodes) where name = 'nodes';
+    delete from row_counts where table_name in ('messages', 'receptions', 'positions');
+    insert into row_counts select 'messages', from_node_num, count(*) from messages group by from_node_num;
+    insert into row_counts select 'receptions', m.from_node_num, count(*)
+      from messages m cross join receptions r on r.message_id = m.id group by m.from_node_num;
+    insert into row_counts select 'positions', node_id, count(*) from positions group by node_id`)
 }
 
 type Load = {

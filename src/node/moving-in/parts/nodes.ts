@@ -104,7 +104,7 @@ export async function importNodes(
       isHidden && (isFirst || !known.has(nodeNum)) ? [nodeNum] : [],
     )
     await writer.atomic([
-      ...writeNodes(ctx.store, { remembered: [], late: slice.map(({ row }) => row), heard: [] }),
+      ...writeNodes(ctx.store, { remembered: [], late: slice.map(({ row }) => row), heard: [] }, new Set()),
       // Never visible, not even until the next transaction.
       ctx.store.db
         .update(nodes)

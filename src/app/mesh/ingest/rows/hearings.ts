@@ -1,6 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { field, prepareJsonInsert } from '../../../../db/json-rows.ts'
 import { channelHearings } from '../../../../db/schema.ts'
+import type { NodeRow } from './node-row.ts'
 import { prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
 
 /** When a packet that anonymous callers may know about was received from a node on a channel. Times in milliseconds. */
@@ -26,7 +27,10 @@ const IS_LATER = sql.raw('excluded.last_heard >= last_heard')
 const queries = prepareOnce((db) => ({
   hearings: prepareJsonInsert(db, channelHearings, {
     values: VALUES,
-    from: sql`cross join nodes n on n.node_num = ${field('nodeNum')}`,
+    // The row of the node has its latest one already: writeNodes.
+    from: sql`cross join nodes n on n.node_num = ${field('nodeNum')} and not (n.public_channel is ${field('channel')}
+      and n.public_heard >= ${field('heardAt')} and exists (select 1 from channel_hearings h
+        where h.node_id = n.id and h.channel = ${field('channel')} and h.first_heard <= ${field('heardAt')}))`,
     onConflict: sql`on conflict (node_id, channel) do update set
       hops_away = iif(${IS_LATER}, excluded.hops_away, hops_away),
       via_mqtt = iif(${IS_LATER}, excluded.via_mqtt, via_mqtt),
@@ -34,7 +38,14 @@ const queries = prepareOnce((db) => ({
   }),
 }))
 
-/** Statements that record hearings; the nodes exist already, or are created earlier in the same step. */
+/** The same in the row of its node. */
+export function hearingFields(hearing: Hearing | null): Partial<NodeRow> {
+  if (hearing === null) return {}
+  const { channel, heardAt, hopsAway, viaMqtt } = hearing
+  return { publicChannel: channel, publicHeard: heardAt, publicHops: hopsAway, publicViaMqtt: viaMqtt }
+}
+
+/** Statements that record hearings; the nodes were written earlier in the same step. */
 export function writeHearings(store: Store, rows: readonly Hearing[]): Statement[] {
   return rows.length === 0 ? [] : [queries(store).hearings(latestOf(rows))]
 }

@@ -92,6 +92,7 @@ function mergeRows(earlier: NodeRow, later: NodeRow): NodeRow {
     firstHeard: firstHeardOf(earlier),
     lastHeard: isTimed ? Math.max(earlier.lastHeard ?? 0, later.lastHeard) : (earlier.lastHeard ?? null),
     ...latestOf(earlier, later),
+    ...hearingOf(earlier, later),
     ...refusedOf(earlier, later),
     viaMqtt: (isTimed ? later : earlier).viaMqtt ?? false,
     source: earlier.source,
@@ -140,6 +141,18 @@ function latestOf(earlier: NodeRow, later: NodeRow): Partial<NodeRow> {
     return times.length === 0 ? [] : [[name, Math.max(...times)] as const]
   })
   return Object.fromEntries(reported)
+}
+
+/** The later hearing, as a whole. */
+function hearingOf(earlier: NodeRow, later: NodeRow): Partial<NodeRow> {
+  const times = [earlier.publicHeard ?? 0, later.publicHeard ?? 0] as const
+  const {
+    publicChannel = null,
+    publicHeard = null,
+    publicHops = null,
+    publicViaMqtt = null,
+  } = times[1] >= times[0] ? later : earlier
+  return publicHeard === null ? {} : { publicChannel, publicHeard, publicHops, publicViaMqtt }
 }
 
 /** Each suspicion has a claim; `*` stands for several claims. */

@@ -30,6 +30,10 @@ export type MessageRow = {
   /** One of our own radios heard it off the air. */
   readonly heard: boolean
   readonly direction: (typeof DIRECTIONS)[number]
+  /** Of this reception; see `ReceptionRow`. Null: it is none, because somebody sent an earlier text again. */
+  readonly gateway: number | null
+  readonly receivedAt: number
+  readonly receivedHops: number | null
 }
 
 const VALUES = {
@@ -58,7 +62,12 @@ const VALUES = {
   withheld: field('withheld'),
   keyDoubt: field('keyDoubt'),
   heard: field('heard'),
+  firstReception: sql`null`,
 } satisfies Record<keyof typeof messages.$inferSelect, SQL>
+
+const FIRST_RECEPTION = sql`(select iif(${field('gateway')} is not null, json_array(s.id, ${field('gateway')},
+  ${field('receivedAt')}, ${field('rxSnr')}, ${field('rxRssi')}, ${field('receivedHops')}), null)
+  from sources s where s.name = ${field('source')})`
 
 // A later copy counts as a reception, never as a new message; the reception with the fewest hops is kept. A sent
 // message stays unchanged. Copies are ranked: opened with the sender's key, signed, unproven, opened with another key.
@@ -105,6 +114,10 @@ const FILED = sql`(select m.id, p.value ->> 'channel' as channel from json_each(
 
 const queries = prepareOnce((db) => ({
   messages: prepareJsonInsert(db, messages, { values: VALUES, onConflict: RECEPTION }),
+  withReception: prepareJsonInsert(db, messages, {
+    values: { ...VALUES, firstReception: FIRST_RECEPTION },
+    onConflict: RECEPTION,
+  }),
   refile: db
     .update(messages)
     .set({ channel: sql`moved.channel` })
@@ -121,7 +134,8 @@ const queries = prepareOnce((db) => ({
 
 /** Statements that store texts, or their receptions. */
 export function writeMessages(store: Store, rows: readonly MessageRow[]): Statement[] {
-  return rows.length === 0 ? [] : [queries(store).messages(rows)]
+  const { messages: write, withReception } = queries(store)
+  return rows.length === 0 ? [] : [store.packs ? withReception(rows) : write(rows)]
 }
 
 /** Statements that move texts from brokers to the channels that are now known for them. */

@@ -45,6 +45,7 @@ const PLACE_COLUMNS = columnsOf('position')
   .filter((name) => name !== 'altitude')
   .map(sqlNameOf)
 const STATUS_COLUMNS = columnsOf('status').map(sqlNameOf)
+const PUBLIC_COLUMNS = (['publicChannel', 'publicHeard', 'publicHops', 'publicViaMqtt'] as const).map(sqlNameOf)
 
 const choose = (columns: readonly string[], by: (column: string) => string): string =>
   columns.map((column) => `${column} = ${by(column)}`).join(', ')
@@ -166,11 +167,12 @@ function identity(isTaken: string, areTimed: 'isNewer' | 'isAsNew'): string {
   spoof_suspected = max(spoof_suspected, excluded.spoof_suspected),
   last_heard = max(${oldest('last_heard')}, ${newest('last_heard')}),
   ${NEWEST_COLUMNS.map(latest).join(', ')},
+  ${choose(PUBLIC_COLUMNS, (column) => `iif(excluded.public_heard >= coalesce(public_heard, 0), excluded.${column}, ${column})`)},
   revision = excluded.revision`
 }
 
 /** A node that was just heard: its signal and its identity replace the known ones. */
-const HEARD = `on conflict (node_num) do update set ${identity('true', 'isAsNew')}, ${HEARD_EVIDENCE},
+const HEARD = `do update set ${identity('true', 'isAsNew')}, ${HEARD_EVIDENCE},
   ${places(PLACE.isAsNew)},
   ${statuses(STATUS.isAsNew)},
   altitude = iif(${PLACE.isAsNew},
@@ -194,12 +196,17 @@ const REMEMBERED = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${
   ${identity(`(excluded.last_heard is null or excluded.is_local or ${IS_LATEST})`, 'isNewer')}`
 
 /** Late data only replaces older data, including names and key. */
-const LATE = `on conflict (node_num) do update set ${CLAIMED_EVIDENCE}, ${OLDER}, ${identity(IS_LATEST, 'isNewer')},
+const LATE = `do update set ${CLAIMED_EVIDENCE}, ${OLDER}, ${identity(IS_LATEST, 'isNewer')},
   first_heard = min(first_heard, excluded.first_heard)`
 
+const KNOWN_VALUES = { ...VALUES, id: sql`(select n.id from nodes n where n.node_num = ${field('nodeNum')})` }
+
 const queries = prepareOnce((db) => ({
-  late: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(LATE) }),
-  heard: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(HEARD) }),
+  late: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(`on conflict (node_num) ${LATE}`) }),
+  heard: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(`on conflict (node_num) ${HEARD}`) }),
+  // With its id a known node takes no new one, which is a write although nothing is inserted.
+  lateAgain: prepareJsonInsert(db, nodes, { values: KNOWN_VALUES, onConflict: sql.raw(`on conflict (id) ${LATE}`) }),
+  heardAgain: prepareJsonInsert(db, nodes, { values: KNOWN_VALUES, onConflict: sql.raw(`on conflict (id) ${HEARD}`) }),
   remembered: prepareJsonInsert(db, nodes, { values: VALUES, onConflict: sql.raw(REMEMBERED) }),
 }))
 
@@ -209,13 +216,28 @@ type NodeRows = {
   readonly heard: readonly NodeRow[]
 }
 
-/** Statements that update nodes: first from radios' memories, then from heard packets, oldest first. */
-export function writeNodes(store: Store, { remembered, late, heard }: NodeRows): Statement[] {
-  const { heard: writeHeard, remembered: writeRemembered, late: writeLate } = queries(store)
+/**
+ * Statements that update nodes: first from radios' memories, then from heard packets, oldest first. `newNodes`: those that
+ * are not stored yet.
+ */
+export function writeNodes(
+  store: Store,
+  { remembered, late, heard }: NodeRows,
+  newNodes: ReadonlySet<number>,
+): Statement[] {
+  const prepared = queries(store)
+  const split = (rows: readonly NodeRow[]) => {
+    const isKnown = ({ nodeNum }: NodeRow) => store.packs && !newNodes.has(nodeNum)
+    const known = rows.filter(isKnown)
+    return { known, others: known.length > 0 ? rows.filter((row) => !isKnown(row)) : rows }
+  }
+  const [atOnce, later] = [split(heard), split(late)]
   return [
-    ...(late.length > 0 ? [writeLate(late)] : []),
-    ...(remembered.length > 0 ? [writeRemembered(remembered)] : []),
-    ...(heard.length > 0 ? [writeHeard(mergeHeard(heard))] : []),
+    ...(later.known.length > 0 ? [prepared.lateAgain(later.known)] : []),
+    ...(later.others.length > 0 ? [prepared.late(later.others)] : []),
+    ...(remembered.length > 0 ? [prepared.remembered(remembered)] : []),
+    ...(atOnce.known.length > 0 ? [prepared.heardAgain(mergeHeard(atOnce.known))] : []),
+    ...(atOnce.others.length > 0 ? [prepared.heard(mergeHeard(atOnce.others))] : []),
   ]
 }
 

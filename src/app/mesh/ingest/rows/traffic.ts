@@ -88,17 +88,19 @@ const MESSAGE_COLUMNS = {
   emoji: 'emoji',
 } as const satisfies Record<Difference, string>
 
+const DIFFERS = sql`nullif(ltrim(${sql.join(
+  DIFFERENCES.map(
+    (name) => sql`iif(m.${sql.raw(MESSAGE_COLUMNS[name])} is not ${field(name)}, ${sql.raw(`',${name}'`)}, '')`,
+  ),
+  sql` || `,
+)}, ','), '')`
+
 const RECEPTION_VALUES = {
   ...SIGNAL,
   messageId: sql`m.id`,
   sourceId: sql`s.id`,
   gateway: field('gateway'),
-  differs: sql`nullif(ltrim(${sql.join(
-    DIFFERENCES.map(
-      (name) => sql`iif(m.${sql.raw(MESSAGE_COLUMNS[name])} is not ${field(name)}, ${sql.raw(`',${name}'`)}, '')`,
-    ),
-    sql` || `,
-  )}, ','), '')`,
+  differs: DIFFERS,
 }
 
 const ROUTE_VALUES = {
@@ -130,6 +132,10 @@ const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x
 const IS_HEARD_BY_FEW = sql`(${field('gateway')} = 0
   or (select count(*) from receptions x where x.message_id = m.id) < ${sql.raw(String(MAX_RECEPTIONS))})`
 
+// Nor is the one that the message itself has, unless that says something else now.
+const IS_NOT_FIRST = sql`not (m.first_reception is not null and m.first_reception ->> 0 = s.id
+  and m.first_reception ->> 1 = ${field('gateway')} and ${DIFFERS} is null)`
+
 /** A sender beyond the limit of new nodes per hour gets no row and no place on the map. */
 const OF_SENDER = (nodeNum: string) => sql`cross join nodes n on n.node_num = ${field(nodeNum)}`
 
@@ -140,7 +146,8 @@ const queries = prepareOnce((db) => ({
   receptions: prepareJsonInsert(db, receptions, {
     values: RECEPTION_VALUES,
     from: sql`${OF_SOURCE} cross join messages m
-      on m.from_node_num = ${field('fromNodeNum')} and m.packet_id = ${field('packetId')} and ${IS_HEARD_BY_FEW}`,
+      on m.from_node_num = ${field('fromNodeNum')} and m.packet_id = ${field('packetId')} and ${IS_HEARD_BY_FEW}
+      and ${IS_NOT_FIRST}`,
     onConflict: sql`on conflict do update set differs = excluded.differs
       where differs is null and excluded.differs is not null`,
   }),

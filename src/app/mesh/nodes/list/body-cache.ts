@@ -6,9 +6,13 @@ import { type Db, prepareOnce, rememberUnchanged, type Store } from '../../../..
 // The number of bodies kept for one state of a table, because clients poll the same few lists.
 const KEPT_BODIES = 4
 
+/** A new message changes no counter: its id does. */
+export const revisionOf = sql<number>`${revisions.value} + iif(${revisions.name} = 'messages',
+  coalesce((select max(id) from messages), 0), 0)`
+
 const queries = prepareOnce((db) => ({
   revision: db
-    .select({ value: revisions.value })
+    .select({ value: revisionOf })
     .from(revisions)
     .where(eq(revisions.name, sql.placeholder('name')))
     .prepare(),
