@@ -52,6 +52,16 @@ const anchorColumns = {
 }
 type RawAnchor = readonly [ruleId: number, nodeNum: number, latitude: number, longitude: number]
 
+/** The latest measurement of node `n` by metric `m`. */
+const measuredColumns = {
+  nodeId: sql<number>`n.id`,
+  t: sql<number>`(select max(t) from telemetry where node_id = n.id and metric = m.id)`,
+  v: sql<number>`(select v from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
+  channel: sql<
+    number | null
+  >`(select channel from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
+}
+
 const queries = prepareOnce((db) => ({
   nodes: db
     .select(nodeColumns)
@@ -83,16 +93,15 @@ const queries = prepareOnce((db) => ({
     )
     .prepare(),
   latest: db
-    .select({
-      nodeId: sql<number>`n.id`,
-      t: sql<number>`(select max(t) from telemetry where node_id = n.id and metric = m.id)`,
-      v: sql<number>`(select v from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
-      channel: sql<
-        number | null
-      >`(select channel from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
-    })
+    .select(measuredColumns)
     .from(sql`nodes n join ${metrics} m on m.name = ${value('metric')}`)
     .where(sql`n.id > ${value('after')} and n.id <= ${value('until')}
+      and exists (select 1 from telemetry where node_id = n.id and metric = m.id)`)
+    .prepare(),
+  someLatest: db
+    .select({ ...measuredColumns, metric: sql<string>`m.name` })
+    .from(sql`nodes n join ${metrics} m on m.name in (select value from json_each(${value('metrics')}))`)
+    .where(sql`n.id in (select value from json_each(${value('ids')}))
       and exists (select 1 from telemetry where node_id = n.id and metric = m.id)`)
     .prepare(),
   anchors: db.select(anchorColumns).from(alertAnchors).prepare(),
@@ -254,6 +263,25 @@ export async function readWorldOfKeys(
 ): Promise<World> {
   const known = (await queries(store).sharing.all({ nums: JSON.stringify(nums) })).map(asWorldNode)
   return { ...emptyWorld(now), nodes: known, weakKeys: await findWeakKeys(known) }
+}
+
+/** The current state of these nodes for rules about these metrics. */
+export async function readWorldOfMetrics(
+  store: Store,
+  metricsOfRules: ReadonlySet<string>,
+  { nums, now }: { readonly nums: readonly number[]; readonly now: number },
+): Promise<World> {
+  const { some, someLatest } = queries(store)
+  const known = (await some.all({ nums: JSON.stringify(nums) })).map(asWorldNode)
+  const asked = { ids: JSON.stringify(known.map(({ id }) => id)), metrics: JSON.stringify([...metricsOfRules]) }
+  const byMetric = Map.groupBy(await someLatest.all(asked), ({ metric }) => metric)
+  const latest = new Map(
+    Array.from(byMetric, ([metric, rows]) => [
+      metric,
+      new Map(rows.map(({ nodeId, t, v, channel }): [number, Measured] => [nodeId, { t, v, channel }])),
+    ]),
+  )
+  return { ...emptyWorld(now), nodes: known, latest }
 }
 
 function emptyWorld(now: number): World {
