@@ -29,7 +29,7 @@ import { scriptPasswordHasher } from './passwords.ts'
 import { fetchOutbound } from './outbound.ts'
 import type { Serving } from './live/protocol.ts'
 import { openTelling, type Telling } from './live/telling.ts'
-import { runAlerts, runAnchor, runRetention, runSchedule, runSurvey, runWatching } from './schedule.ts'
+import { deliverSoon, runAlerts, runAnchor, runRetention, runSchedule, runSurvey, runWatching } from './schedule.ts'
 import { expireCommands } from '../app/mesh/downlink/commands.ts'
 import { noteRun, type Job } from '../app/system/status/runs.ts'
 import { discardBody } from './unread-body.ts'
@@ -249,6 +249,25 @@ export function serveLive(env: Env, events: Events): Serving {
   const ports = portsFrom(env, { config, log: consoleLog(config), database: env.DB, events, onEntry() {} })
   const app = createApp(() => ports)
   return { ports, fetch: async (request) => app.fetch(request, env) }
+}
+
+/**
+ * Sends the alerts that are due, where the alarm of an object rings. Returns when it should ring again; null: not by
+ * itself. The trigger does the same each minute.
+ */
+export async function deliverAlerts(env: Env): Promise<number | null> {
+  const service = serviceOf(env)
+  if (!service.ok) return null
+  const { ports } = service
+  try {
+    await refuseNewer(ports)
+    return await deliverSoon(ports)
+  } catch (error) {
+    ports.log.error('Sending alerts failed', { error })
+    // As in `scheduled`: the platform lets the alarm ring again, and logs what it gets.
+    // oxlint-disable-next-line preserve-caught-error
+    throw new Error('Sending alerts failed; the log says why')
+  }
 }
 
 async function backUp({ BACKUPS: bucket }: Env, ports: Ports): Promise<void> {
