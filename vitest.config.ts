@@ -14,6 +14,7 @@ const UNIT = [
   'test/web/logic/*.test.ts',
   'test/node/backup/{cell-values,schedule}.test.ts',
   'test/node/turns.test.ts',
+  'test/edge/reading.test.ts',
 ]
 
 /** Tests with a peer, such as a provider, a radio or a broker, on the sources: they need no build. */

@@ -1,5 +1,7 @@
 import { drizzle } from 'drizzle-orm/d1'
+import { ownsFor } from '../app/base/owned.ts'
 import { type Db, isAuditEntry, refuseMiscount, type Statement, type Store } from '../db/store.ts'
+import type { Client } from './reading/replicas.ts'
 
 /** A database of the Paid plan: developers.cloudflare.com/d1/platform/limits. */
 const LIMIT_BYTES = 10_000_000_000
@@ -8,7 +10,7 @@ const LIMIT_BYTES = 10_000_000_000
  * The store on Cloudflare D1. Its schema is brought up to date by `wrangler d1 migrations apply`, never from here.
  * `onEntry` is called after each step that wrote to the audit log.
  */
-export function d1Store(database: D1Database, onEntry: () => void = () => {}): Store {
+export function d1Store(database: Client, onEntry: () => void = () => {}): Store {
   let size: number | null = null
   const db = drizzle(noting(database, (bytes) => (size = bytes)))
   const sizeBytes = async () => size ?? (await database.prepare('select 1').run()).meta.size_after
@@ -34,21 +36,32 @@ export function d1Store(database: D1Database, onEntry: () => void = () => {}): S
   }
 }
 
+/** The store of the same database through another client: what this isolate remembers of the database is the same. */
+export function likeStore(store: Store, database: Client, onEntry: () => void): Store {
+  const like = d1Store(database, onEntry)
+  ownsFor(store, like)
+  ownsFor(store.db, like.db)
+  return like
+}
+
 /** The same database, with its size reported at each batch. */
-function noting(database: D1Database, onSize: (bytes: number) => void): D1Database {
-  return new Proxy(database, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name)
-      if (typeof value !== 'function') return value
-      if (name !== 'batch') return value.bind(target)
-      return async (statements: D1PreparedStatement[]) => {
-        const answers = await target.batch(statements)
-        const [answer] = answers
-        if (answer !== undefined) onSize(answer.meta.size_after)
-        return answers
-      }
+function noting(database: Client, onSize: (bytes: number) => void): D1Database {
+  return asDatabase({
+    prepare: (sql: string) => database.prepare(sql),
+    batch: async <T>(statements: D1PreparedStatement[]) => {
+      const answers = await database.batch<T>(statements)
+      const [answer] = answers
+      if (answer !== undefined) onSize(answer.meta.size_after)
+      return answers
     },
   })
+}
+
+// drizzle calls nothing else of a database (drizzle-orm/d1/session).
+function asDatabase(client: Client): D1Database {
+  const any: unknown = client
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return any as D1Database
 }
 
 // A DrizzleD1Database is a BaseSQLiteDatabase<'async', …>; the class is invariant in its mode, its use is not.

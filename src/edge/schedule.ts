@@ -1,6 +1,6 @@
 import { eachTurn, type Pause } from '../app/base/pacing/slices.ts'
 import { evaluateRules } from '../app/alerts/findings/evaluate.ts'
-import { deliverDue, tidyOutbox } from '../app/alerts/outbox/outbox.ts'
+import { deliverDue, nextDue, tidyOutbox } from '../app/alerts/outbox/outbox.ts'
 import { anchorAudit } from '../app/audit/anchor/anchor.ts'
 import { sealAudit } from '../app/audit/chain.ts'
 import { checkAuditHead } from '../app/audit/head.ts'
@@ -15,7 +15,7 @@ import { mergeTextIndexes } from '../app/search/merging.ts'
 import { rollUp } from '../app/mesh/telemetry/roll-up.ts'
 import { find, forgetOldSurveys, summarise, surveyMesh } from '../app/upkeep/surveying.ts'
 import { deleteOld, keepBounds, keepUp, warnOfRetention } from '../app/upkeep/upkeep.ts'
-import { HOUR_MS, MINUTE_MS } from '../shared/time.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../shared/time.ts'
 import { dropUnneeded } from './unneeded.ts'
 
 /**
@@ -23,6 +23,8 @@ import { dropUnneeded } from './unneeded.ts'
  * (developers.cloudflare.com/d1/platform/limits). The next run continues.
  */
 const SLICES = 75
+/** Slices of messages when an alarm rings: each up to eight, of about ten queries. */
+const ALARM_SLICES = 10
 /** Deliveries to AUDIT_ANCHOR_URL in one run. */
 const DELIVERIES = 10
 /** How often wrangler.toml fires the trigger. */
@@ -125,6 +127,20 @@ export async function runAlerts(ports: AlertNeeds): Promise<void> {
   await tidyOutbox(ports)
   const goesOn = countSlices()
   while ((await deliverDue(ports)) > 0) if (!(await goesOn())) return
+}
+
+/**
+ * Sends due messages when the alarm of an object rings. Returns when it should ring again; null: nothing is due before
+ * the next runs of the trigger.
+ */
+export async function deliverSoon(ports: Parameters<typeof deliverDue>[0]): Promise<number | null> {
+  const { store, now } = ports
+  for (let left = ALARM_SLICES; ; left--) {
+    const at = now()
+    if (left === 0) return at + SECOND_MS
+    // What is due and was not sent has a fault: the trigger tries again.
+    if ((await deliverDue(ports)) === 0) return nextDue(store, { after: at, until: at + 2 * MINUTE_MS })
+  }
 }
 
 function countSlices(slices = SLICES): Pause {

@@ -20,6 +20,8 @@ import { warnIfNobodyEnters } from '../app/accounts/recovery/ways-in.ts'
 import { lazyBackups } from './backups.ts'
 import { d1Store } from './d1.ts'
 import { keepFiles } from './described-settings.ts'
+import { serveNearest } from './reading/own-writes.ts'
+import { type Client, openReplicas } from './reading/replicas.ts'
 import { type Env, readEnvironment } from './environment.ts'
 import { findNewerMigration, HalfRestored, latestMigration } from './migrations.ts'
 import { refuse, servePages } from './pages.ts'
@@ -27,7 +29,7 @@ import { scriptPasswordHasher } from './passwords.ts'
 import { fetchOutbound } from './outbound.ts'
 import type { Serving } from './live/protocol.ts'
 import { openTelling, type Telling } from './live/telling.ts'
-import { runAlerts, runAnchor, runRetention, runSchedule, runSurvey, runWatching } from './schedule.ts'
+import { deliverSoon, runAlerts, runAnchor, runRetention, runSchedule, runSurvey, runWatching } from './schedule.ts'
 import { expireCommands } from '../app/mesh/downlink/commands.ts'
 import { noteRun, type Job } from '../app/system/status/runs.ts'
 import { discardBody } from './unread-body.ts'
@@ -49,7 +51,7 @@ type Service =
       readonly ports: Ports
       /** Null: no live events, because wrangler.toml has no binding LIVE. */
       readonly telling: Telling | null
-      readonly fetch: (request: Request, env: Env, execution: ExecutionContext) => Response | Promise<Response>
+      readonly fetch: (request: Request, execution: ExecutionContext) => Promise<Response>
       readonly ensureReady: () => Promise<void>
       /** Whether it has written to the audit log since the last call. */
       takeEntries(): boolean
@@ -77,13 +79,14 @@ function start(env: Env): Service {
   if (ignored.length > 0) log.warn('These variables have no effect on the edge', { variables: ignored })
   let hasEntries = false
   const telling = env.LIVE === undefined ? null : openTelling(env.LIVE, log)
-  const ports = portsFrom(env, { config, log, events: telling?.events ?? null, onEntry: () => (hasEntries = true) })
-  const app = createApp(() => ports)
+  const onEntry = () => (hasEntries = true)
+  const replicas = openReplicas(env.DB, Date.now)
+  const ports = portsFrom(env, { config, log, database: replicas.primary, events: telling?.events ?? null, onEntry })
   return {
     ok: true,
     ports,
     telling,
-    fetch: (request, bindings, execution) => app.fetch(request, bindings, execution),
+    fetch: serveNearest(env, ports, replicas, onEntry),
     ensureReady: readyOnce(ports),
     takeEntries() {
       const had = hasEntries
@@ -102,10 +105,16 @@ function consoleLog(config: Config | null): Log {
   })
 }
 
-type Given = { readonly config: Config; readonly log: Log; readonly events: Ports['events']; onEntry(): void }
+type Given = {
+  readonly config: Config
+  readonly log: Log
+  readonly database: Client
+  readonly events: Ports['events']
+  onEntry(): void
+}
 
-function portsFrom(env: Env, { config, log, events, onEntry }: Given): Ports {
-  const store = d1Store(env.DB, onEntry)
+function portsFrom(env: Env, { config, log, database, events, onEntry }: Given): Ports {
+  const store = d1Store(database, onEntry)
   keepFiles(store, env.ASSETS)
   const { version } = manifest
   const needs = { config, store, log, version, now: Date.now, schema: () => latestMigration(store.db) }
@@ -225,7 +234,7 @@ async function respond(request: Request, env: Env, execution: ExecutionContext):
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   execution.waitUntil(ended.then(() => (service.telling?.isDue() ? service.telling.tell() : undefined)))
   try {
-    return await service.fetch(request, env, execution)
+    return await service.fetch(request, execution)
   } finally {
     end()
     if (service.takeEntries()) execution.waitUntil(seal(service.ports))
@@ -237,9 +246,28 @@ export function serveLive(env: Env, events: Events): Serving {
   const environment = readEnvironment(env)
   if (!environment.ok) throw new Error(environment.problems.join('; '))
   const { config } = environment
-  const ports = portsFrom(env, { config, log: consoleLog(config), events, onEntry() {} })
+  const ports = portsFrom(env, { config, log: consoleLog(config), database: env.DB, events, onEntry() {} })
   const app = createApp(() => ports)
   return { ports, fetch: async (request) => app.fetch(request, env) }
+}
+
+/**
+ * Sends the alerts that are due, where the alarm of an object rings. Returns when it should ring again; null: not by
+ * itself. The trigger does the same each minute.
+ */
+export async function deliverAlerts(env: Env): Promise<number | null> {
+  const service = serviceOf(env)
+  if (!service.ok) return null
+  const { ports } = service
+  try {
+    await refuseNewer(ports)
+    return await deliverSoon(ports)
+  } catch (error) {
+    ports.log.error('Sending alerts failed', { error })
+    // As in `scheduled`: the platform lets the alarm ring again, and logs what it gets.
+    // oxlint-disable-next-line preserve-caught-error
+    throw new Error('Sending alerts failed; the log says why')
+  }
 }
 
 async function backUp({ BACKUPS: bucket }: Env, ports: Ports): Promise<void> {

@@ -50,6 +50,15 @@ export const isEmbedded: boolean = location.pathname.startsWith(`${BASE}embed/`)
 /** A read that is incomplete after this time fails. A write never does, because it may have been carried out. */
 const READ_MS = 30_000
 
+/** How long after an event a replica of the database may lack what the event is about. */
+const TOLD_MS = 6000
+let toldAt = 0
+
+/** An event came. Until replicas have what it is about, reads ask for the latest state. */
+export function noteTold(): void {
+  toldAt = Date.now()
+}
+
 async function limitReads(url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   if (init.method !== 'GET') return fetch(url, init)
   // The status route answers everybody, also after the session has ended.
@@ -62,8 +71,9 @@ async function limitReads(url: RequestInfo | URL, init: RequestInit = {}): Promi
   init.signal?.addEventListener('abort', () => controller.abort(init.signal?.reason))
   setTimeout(giveUp, READ_MS)
   if (isOfSession) unanswered.add(controller)
+  const isAfterEvent = begun - toldAt < TOLD_MS
   try {
-    return await fetch(url, { ...init, signal: controller.signal })
+    return await fetch(url, { ...init, ...(isAfterEvent && { cache: 'no-cache' }), signal: controller.signal })
   } catch (cause) {
     if (controller.signal.reason === LEAVING) return limitReads(url, init)
     throw cause

@@ -12,7 +12,7 @@ let hook: Server
 const received: { id: unknown; body: Record<string, unknown> }[] = []
 
 beforeAll(async () => {
-  workerd = await openWorkerd(SCENARIO_ENV)
+  workerd = await openWorkerd(SCENARIO_ENV, { isBreakable: true })
   admin = await signIn(workerd, 'admin', ADMIN_PASSWORD)
   hook = createServer((request, response) => {
     let body = ''
@@ -29,7 +29,15 @@ afterAll(async () => {
   await workerd.close()
 })
 
-test("a collector's message with a watched word fires an alert in the same step, and the next trigger sends it once", async () => {
+/** A collector delivers a text. */
+async function say(words: string, id: number): Promise<void> {
+  const { token } = Object((await admin.send('POST', '/api/tokens', { name: words, scopes: ['ingest'] })).body)
+  const body = { source: words, packets: [{ data: item(packet(text(words), { id })), receivedAt: Date.now() }] }
+  const headers = { authorization: `Bearer ${token}` }
+  expect(await createClient(workerd).send('POST', '/api/ingest', body, headers)).toMatchObject({ status: 200 })
+}
+
+test("a collector's message with a watched word fires an alert in the same step, and an alarm sends it once", async () => {
   const url = `http://127.0.0.1:${portOf(hook)}/hook`
   const made = await admin.send('POST', '/api/alerts/destinations', {
     kind: 'webhook',
@@ -60,17 +68,20 @@ test("a collector's message with a watched word fires an alert in the same step,
     expect(await admin.send('POST', '/api/alerts/rules', rule)).toMatchObject({ status: 201 })
     expect(await admin.send('POST', '/api/alerts/rules/preview', rule)).toMatchObject({ status: 200 })
   }
+  await say('all is well', 1)
+  expect(await workerd.live.alarms()).toEqual({ rings: 0, next: null })
+  // The platform lets an alarm that fails ring again.
+  await workerd.live.failAlarms(1)
   const { token } = Object((await admin.send('POST', '/api/tokens', { name: 'hill', scopes: ['ingest'] })).body)
-  const body = { source: 'hill', packets: [{ data: item(packet(text('help me'))), receivedAt: Date.now() }] }
+  const body = { source: 'hill', packets: [{ data: item(packet(text('help me'), { id: 2 })), receivedAt: Date.now() }] }
   for (const _ of [1, 2]) {
     const headers = { authorization: `Bearer ${token}` }
     expect(await createClient(workerd).send('POST', '/api/ingest', body, headers)).toMatchObject({ status: 200 })
   }
   const { alerts } = Object((await admin.send('GET', '/api/alerts')).body)
   expect(alerts).toMatchObject([{ kind: 'message', what: expect.stringContaining('help me') }])
-  // The trigger does not wait out the minute in which alerts are grouped.
-  await workerd.sql('update alert_deliveries set due_at = 0')
-  await workerd.runSchedule()
+  await expect.poll(() => workerd.live.alarms()).toEqual({ rings: 2, next: null })
+  expect(received).toHaveLength(1)
   await workerd.runSchedule()
   expect(received).toMatchObject([{ body: { type: 'alert.fired', data: { total: 1 } } }])
   const { deliveries } = Object((await admin.send('GET', '/api/alerts/deliveries')).body)
@@ -96,7 +107,7 @@ test('quiet hours hold a message, and it follows when they are given up', async 
   const { token } = Object((await admin.send('POST', '/api/tokens', { name: 'ridge', scopes: ['ingest'] })).body)
   const body = {
     source: 'ridge',
-    packets: [{ data: item(packet(text('help us'), { id: 2 })), receivedAt: Date.now() }],
+    packets: [{ data: item(packet(text('help us'), { id: 5 })), receivedAt: Date.now() }],
   }
   const headers = { authorization: `Bearer ${token}` }
   expect(await createClient(workerd).send('POST', '/api/ingest', body, headers)).toMatchObject({ status: 200 })
@@ -111,4 +122,25 @@ test('quiet hours hold a message, and it follows when they are given up', async 
   const told = { type: 'alert.quiet', data: { total: 1, text: expect.stringContaining('help us') } }
   expect(received.slice(before)).toMatchObject([{ body: told }])
   expect(workerd.logged().filter((line) => line.includes('"error"'))).toStrictEqual([])
+})
+
+test('an alarm rings though its object was evicted; without the object the trigger sends', async () => {
+  const before = received.length
+  await workerd.sql('update alert_deliveries set created_at = 0')
+  await say('help her', 3)
+  await expect.poll(async () => (await workerd.live.alarms()).next).not.toBeNull()
+  await workerd.live.die().catch(() => {})
+  await expect.poll(() => received.length).toBe(before + 1)
+  await expect.poll(async () => (await workerd.live.alarms()).next).toBeNull()
+
+  await workerd.live.fail(true)
+  await say('help him', 4)
+  await expect.poll(() => workerd.logged().join('\n')).toContain('Live events were lost')
+  expect(await workerd.live.alarms()).toMatchObject({ next: null })
+  await workerd.live.fail(false)
+  await workerd.sql("update alert_deliveries set due_at = 0 where state = 'waiting'")
+  await workerd.runSchedule(new Date(), '* * * * *')
+  await workerd.runSchedule(new Date(), '* * * * *')
+  const told = received.slice(before).map(({ body: { data } }) => Object(data).text)
+  expect(told).toMatchObject([expect.stringContaining('help her'), expect.stringContaining('help him')])
 })

@@ -1,4 +1,4 @@
-import type { D1Database, D1PreparedStatement } from '@cloudflare/workers-types'
+import type { D1Database, D1DatabaseSession, D1PreparedStatement } from '@cloudflare/workers-types'
 
 export type CountedDatabase = {
   readonly database: D1Database
@@ -46,27 +46,29 @@ export function countTrips(database: D1Database, { reads = true } = {}): Counted
     originals.set(proxy, statement)
     return proxy
   }
-  const proxy = new Proxy(database, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name)
-      if (typeof value !== 'function') return value
-      if (name === 'prepare') return (query: string) => counted(target.prepare(query), query)
-      if (name !== 'batch') return value.bind(target)
-      return async (statements: D1PreparedStatement[]) => {
-        trips += 1
-        queries += statements.length
-        const answers = await target.batch(statements.map((each) => originals.get(each) ?? each))
-        answers.forEach(note)
-        return answers
-      }
-    },
-  })
+  const asking = <T extends D1Database | D1DatabaseSession>(asked: T): T =>
+    new Proxy(asked, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name)
+        if (typeof value !== 'function') return value
+        if (name === 'prepare') return (query: string) => counted(target.prepare(query), query)
+        if (name === 'withSession') return (from: string) => asking(database.withSession(from))
+        if (name !== 'batch') return value.bind(target)
+        return async (statements: D1PreparedStatement[]) => {
+          trips += 1
+          queries += statements.length
+          const answers = await target.batch(statements.map((each) => originals.get(each) ?? each))
+          answers.forEach(note)
+          return answers
+        }
+      },
+    })
   const take = (count: number, forget: () => void) => {
     forget()
     return count
   }
   return {
-    database: proxy,
+    database: asking(database),
     takeTrips: () => take(trips, () => (trips = 0)),
     takeQueries: () => take(queries, () => (queries = 0)),
     takeRead: () => take(read, () => (read = 0)),

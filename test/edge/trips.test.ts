@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseSessions } from '../../src/app/accounts/sessions/database-sessions.ts'
 import { d1Store } from '../../src/edge/d1.ts'
+import { openReplicas } from '../../src/edge/reading/replicas.ts'
 import { ADMIN_PASSWORD, type Client, createTestApp, type TestApp } from '../support/app.ts'
 import { type CountedDatabase, countTrips } from './counting.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'
@@ -13,7 +14,8 @@ let admin: Client
 beforeAll(async () => {
   workerd = await openWorkerd({})
   d1 = countTrips(workerd.database)
-  const store = d1Store(d1.database)
+  // Each query has a session of D1, as in the worker.
+  const store = d1Store(openReplicas(d1.database, Date.now).nearest)
   const ports = { store, sessions: databaseSessions(store), radio: null, compressor: null }
   app = await createTestApp({ ports })
   admin = await app.admin()

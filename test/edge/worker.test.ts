@@ -121,6 +121,9 @@ test('over HTTPS the cookie is a __Host- one; only CF-Connecting-IP is trusted f
   const answer = await login({ 'cf-connecting-ip': '198.51.100.200', origin: 'https://mesh.example.org' })
   expect(answer.status).toBe(200)
   expect(answer.headers.get('set-cookie')).toMatch(/^__Host-mesh_session=.*; Path=\/; HttpOnly; Secure; SameSite=Lax$/)
+  // The state of D1 after the sign-in.
+  const bookmark = /^__Host-mesh_bookmark=[0-9a-f-]{20,100}; Max-Age=10; Path=\/; HttpOnly; Secure; SameSite=Lax$/
+  expect(answer.headers.getSetCookie().at(-1)).toMatch(bookmark)
   expect(answer.headers.get('strict-transport-security')).toBe('max-age=31536000')
   expect((await login({ origin: 'http://mesh.example.org' })).status).toBe(403)
   expect((await login({})).status).toBe(200)

@@ -22,6 +22,10 @@ export interface BreakableObject extends Rpc.DurableObjectBranded {
   fail(isFailing: boolean): Promise<void>
   /** It loses its memory and its connections, as when the platform moves it. */
   die(): Promise<void>
+  /** So many of its alarms fail after their work. */
+  failAlarms(count: number): Promise<void>
+  /** How often its alarm rang, since it last died, and when it will; null: it is not set. */
+  alarms(): Promise<{ rings: number; next: number | null }>
 }
 
 export type Workerd = Service & {
@@ -119,6 +123,15 @@ export class LiveObject extends Live {
   async tell(told) { this.refuse(); return super.tell(told) }
   async fail(isFailing) { this.isFailing = isFailing }
   async die() { this.ctx.abort('the test ended it') }
+  failing = 0
+  rings = 0
+  async failAlarms(count) { this.failing = count }
+  async alarms() { return { rings: this.rings, next: await this.ctx.storage.getAlarm() } }
+  async alarm() {
+    await super.alarm()
+    this.rings += 1
+    if (this.failing-- > 0) throw new Error('the test made the alarm fail')
+  }
 }
 `
 

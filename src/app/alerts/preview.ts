@@ -7,7 +7,7 @@ import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 import { wordsFor } from '../words/reader.ts'
 import { factSchema, tellFact } from './facts.ts'
 import { kindOf } from './kinds/kinds.ts'
-import { TOGETHER_MS } from './findings/occur.ts'
+import { FIRST_MS, TOGETHER_MS } from './findings/occur.ts'
 import type { AlertRule } from './rules/rule.ts'
 import { demandSight } from './rules/rules.ts'
 import { readNodes } from './past/past.ts'
@@ -68,7 +68,7 @@ export async function preview(
       return { at, resolvedAt, nodeNum, nodeId, what: tellFact(words, fact), fact }
     }),
     total: fires.length,
-    messages: countTogether(sorted.map(({ at }) => at)),
+    messages: countTogether(sorted.map(({ at }) => at).toReversed(), kind.heard === undefined ? TOGETHER_MS : FIRST_MS),
     looked: await lookedAt(ctx, rule, words.language),
     note: note === null ? null : words.tell(note),
   }
@@ -87,14 +87,16 @@ async function lookedAt(ctx: SignedInCtx, rule: AlertRule, language: string) {
   }
 }
 
-/** The number of times, where those within a minute of the first of them count once. `times`: newest first. */
-function countTogether(times: readonly number[]): number {
+/** The number of messages. `times`: oldest first. `waitMs`: how long the first one after a pause waits for others. */
+function countTogether(times: readonly number[], waitMs: number): number {
   let count = 0
-  let first = Number.NEGATIVE_INFINITY
-  for (const at of times.toReversed()) {
-    if (at - first < TOGETHER_MS) continue
+  let latest = Number.NEGATIVE_INFINITY
+  let sentAt = Number.NEGATIVE_INFINITY
+  for (const at of times) {
+    if (at < sentAt) continue
     count++
-    first = at
+    sentAt = Math.max(at + waitMs, latest + TOGETHER_MS)
+    latest = at
   }
   return count
 }

@@ -31,6 +31,15 @@ export type Told = {
   readonly passed?: Passed
 }
 
+/** When the alarm of the first object rings after alerts were stored: as soon as the first of single events is due. */
+export const ALERTS_AFTER_MS = 3000
+
+/** Whether alerts have changed. Another object's notes were the first one's before. */
+export function tellsAlert({ notes, passed }: Told): boolean {
+  if (passed !== undefined) return false
+  return notes.some((note) => note.kind === 'events' && note.events.some(({ kind }) => kind === 'alert'))
+}
+
 /** As many objects share the readers, each up to `MOST_READERS`. */
 export const OBJECTS = 10
 export const MOST_READERS = 1000

@@ -1,6 +1,6 @@
 import { effect, signal, useSignal, useSignalEffect, type Signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { ApiError, online, reconnects } from '../api.ts'
+import { ApiError, noteTold, online, reconnects } from '../api.ts'
 import { withProof } from './proof.ts'
 import { isAnonymous } from './session.ts'
 import { isLive, type LiveEvent, pace, watchLive } from './live.ts'
@@ -61,6 +61,7 @@ export function useFresh(
     let again: ReturnType<typeof setTimeout> | undefined
     const stop = watchLive(on, (event) => {
       if (isOther(event, about) || take?.(event) === true) return
+      noteTold()
       paced.ask()
       clearTimeout(again)
       if (isAnonymous.peek()) again = setTimeout(paced.ask, CACHED_MS)

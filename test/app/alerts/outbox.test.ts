@@ -72,6 +72,29 @@ test('a receiver that answers 410 gets nothing more', async () => {
   expect(alerts.sent).toHaveLength(1)
 })
 
+test('the first text is told after three seconds, and those of the following minute together', async () => {
+  await watch()
+  const told = async (seconds: number) => {
+    alerts.app.clock.advance(seconds * 1000)
+    while ((await deliverDue(alerts.app.ports)) > 0);
+    return alerts.bodies().map(({ data }) => data.total)
+  }
+  await say('first')
+  await say('with it')
+  expect(await told(2)).toStrictEqual([])
+  expect(await told(1)).toStrictEqual([2])
+  for (const words of ['one', 'two', 'three']) {
+    await say(words)
+    expect(await told(10)).toStrictEqual([2])
+  }
+  expect(await told(26)).toStrictEqual([2])
+  expect(await told(1)).toStrictEqual([2, 3])
+  // A minute has passed since the second message began, but only just: what follows waits for its end.
+  expect(await told(2)).toStrictEqual([2, 3])
+  await say('after a quiet minute')
+  expect(await told(3)).toStrictEqual([2, 3, 1])
+})
+
 test('more than thirty messages in an hour become one summary', async () => {
   await watch()
   for (let minute = 0; minute < 50; minute++) {

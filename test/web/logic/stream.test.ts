@@ -10,15 +10,17 @@ import {
   statusOf,
   type Stream,
 } from './service.ts'
+import { api } from '../../../src/web/api.ts'
 import { useLoad } from '../../../src/web/state/load.ts'
 import { keepLive, type LiveEvent, liveState, watchLive } from '../../../src/web/state/live.ts'
 
 const document: EventTarget & { visibilityState: string } = Object(globalThis).document
 
 let userId = 100
-/** Streams that the page opened, and the number of its requests for the status. */
+/** Streams that the page opened, how it asked for channels, and the number of its requests for the status. */
 let streams: Stream[]
 let asked: number
+let caches: (string | undefined)[]
 /** In place of a stream. */
 let refusal: (() => Response) | null
 let heard: LiveEvent[]
@@ -34,6 +36,7 @@ beforeEach(() => {
   userId++
   streams = []
   asked = 0
+  caches = []
   refusal = null
   heard = []
   stopWatching = watchLive(['node', 'message'], (event) => heard.push(event))
@@ -43,6 +46,10 @@ beforeEach(() => {
       const { stream, response } = createStream(init)
       streams.push(stream)
       return response
+    }
+    if (path === '/api/channels') {
+      caches.push(init.cache)
+      return Response.json([])
     }
     asked++
     return Response.json(statusOf(userId))
@@ -93,6 +100,19 @@ test.each([1, 2, 7, 1000])(
     expect(heard).toStrictEqual([null, { kind: 'node', data: node }, { kind: 'message', data: { id: 3 } }])
   },
 )
+
+test('what an event lets the page load is the latest state, not that of a replica', async () => {
+  const stream = await open()
+  await pass(10_000)
+  const { current, unmount } = mountHook(() => useLoad(() => api.channels.$get(), [], undefined, ['node']))
+  await pass(1000)
+  await stream.say(event('5', 'node', { nodeNum: 7 }))
+  await stream.say('event: reset\nid: 6\ndata: {}\n\n')
+  await pass(10_000)
+  await current().reload()
+  unmount()
+  expect(caches).toStrictEqual([undefined, 'no-cache', 'no-cache', undefined])
+})
 
 test('a stream that ends is reopened at its position, and reports nothing twice', async () => {
   const stream = await open()

@@ -5,7 +5,7 @@ import type { Ctx } from '../../base/context.ts'
 import { arrivedByHttps } from '../../http/security.ts'
 
 /** The cookies of the service. Those of sign-ins at a provider have the ID of the attempt behind this name. */
-type CookieName = 'mesh_session' | 'mesh_browser' | 'mesh_attempt' | 'mesh_passkey' | 'mesh_oidc'
+type CookieName = 'mesh_session' | 'mesh_browser' | 'mesh_attempt' | 'mesh_passkey' | 'mesh_oidc' | 'mesh_bookmark'
 
 type OwnCookie = {
   readonly name: string
@@ -18,7 +18,7 @@ type OwnCookie = {
 }
 
 /** Whether this request's cookies are, or would be, Secure ones. */
-export function isSecure(c: Context, ctx: Ctx): boolean {
+export function isSecure(c: Context, ctx: Pick<Ctx, 'config' | 'origin'>): boolean {
   const { COOKIE_SECURE } = ctx.config
   return COOKIE_SECURE === 'auto' ? arrivedByHttps(c, ctx) : COOKIE_SECURE === 'true'
 }
@@ -29,7 +29,7 @@ export function isSecure(c: Context, ctx: Ctx): boolean {
  */
 export function ownCookie(
   c: Context,
-  ctx: Ctx,
+  ctx: Pick<Ctx, 'config' | 'origin'>,
   cookie: CookieName,
   sameSite: OwnCookie['options']['sameSite'] = 'Lax',
 ): OwnCookie {

@@ -1,7 +1,7 @@
 import type { Statement, Store } from '../../../db/store.ts'
 import type { Batch, Event } from '../kinds/kind.ts'
 import { ALERT_KINDS, kindOf } from '../kinds/kinds.ts'
-import { newStep, noteOccurrences, type Occurrence, readHolds, sendOut, TOGETHER_MS } from './occur.ts'
+import { FIRST_MS, newStep, noteOccurrences, type Occurrence, readHolds, sendOut } from './occur.ts'
 import { isSilenced } from '../rules/rule.ts'
 import { listWatching, ofKind } from '../rules/watch-list.ts'
 
@@ -33,7 +33,7 @@ export async function alertsOfBatch(store: Store, batch: Batch): Promise<HeardAl
   return {
     statements: [
       ...noteOccurrences(store, rows, { now, step }),
-      ...sendOut(store, { step, notification: 'fired', now, waitMs: TOGETHER_MS }),
+      ...sendOut(store, { step, notification: 'fired', now, waitMs: FIRST_MS, areSingle: true }),
     ],
     owners: [...new Set(found.map(({ watching }) => watching.ownerId))],
   }

@@ -3,15 +3,17 @@ import { field, prepareJsonInsert } from '../../../db/json-rows.ts'
 import { insertSelect } from '../../../db/insert-select.ts'
 import { alertDeliveries, alertDeliveryItems, alerts } from '../../../db/schema.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../db/store.ts'
-import { HOUR_MS, MINUTE_MS } from '../../../shared/time.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/time.ts'
 import type { AlertState } from '../../../shared/alerts/alert-kinds.ts'
-import type { NotificationKind } from '../../../shared/alerts/destination-kinds.ts'
+import { ALERT_DELIVERY_STATES, type NotificationKind } from '../../../shared/alerts/destination-kinds.ts'
 import { IS_STANDBY } from '../../settings/standby.ts'
 import { type Fact, MAX_PER_HOUR } from '../facts.ts'
 import { NEW_DELIVERY } from '../new-delivery.ts'
 
 /** Alerts of one rule within this time are one message. */
 export const TOGETHER_MS = MINUTE_MS
+/** Of single events, the first one after a pause is told so soon; those that follow it are one more message. */
+export const FIRST_MS = 3 * SECOND_MS
 
 /** A finding of a rule. Times in milliseconds. */
 export type Occurrence = {
@@ -61,6 +63,16 @@ const VALUES = {
   step: field('step'),
 } satisfies Record<keyof typeof alerts.$inferSelect, SQL>
 
+/**
+ * The end of the minute that the latest message of the rule to this destination began; 0: it is over. Whatever was sent
+ * in it is due after its beginning: what is claimed is due a minute later.
+ */
+const minuteOfLatest = sql`coalesce((select max(o.created_at) + ${sql.raw(String(TOGETHER_MS))} from alert_deliveries o
+  where o.destination_id = d.id and o.state in (${sql.raw(ALERT_DELIVERY_STATES.map((state) => `'${state}'`).join())})
+    and o.due_at > ${value('now')} - ${sql.raw(String(TOGETHER_MS))} and o.created_at <= ${value('now')}
+    and o.created_at > ${value('now')} - ${sql.raw(String(TOGETHER_MS))}
+    and o.rule_id = a.rule_id and o.notification = ${value('notification')}), 0)`
+
 const queries = prepareOnce((db) => ({
   insert: prepareJsonInsert(db, alerts, {
     values: VALUES,
@@ -109,7 +121,7 @@ const queries = prepareOnce((db) => ({
       ruleId: sql`a.rule_id`,
       notification: value('notification'),
       createdAt: value('now'),
-      dueAt: value('due'),
+      dueAt: sql`max(${value('due')}, iif(${value('areSingle')}, ${minuteOfLatest}, 0))`,
     },
     sql`from (select distinct rule_id, owner_id from alerts where step = ${value('step')} and notified_at is not null) a
         join alert_rules r on r.id = a.rule_id
@@ -192,10 +204,21 @@ export function setInhibited(store: Store, ids: readonly number[], is: boolean):
  */
 export function sendOut(
   store: Store,
-  { step, notification, now, waitMs }: { step: string; notification: NotificationKind; now: number; waitMs: number },
+  about: {
+    readonly step: string
+    readonly notification: NotificationKind
+    readonly now: number
+    readonly waitMs: number
+    /** They are single events, which may come one after the other. */
+    readonly areSingle?: boolean
+  },
 ): Statement[] {
+  const { step, notification, now, waitMs, areSingle = false } = about
   const { deliver, list } = queries(store)
-  return [bind(deliver, { step, notification, now, due: now + waitMs }), bind(list, { step, notification, now })]
+  return [
+    bind(deliver, { step, notification, now, due: now + waitMs, areSingle: Number(areSingle) }),
+    bind(list, { step, notification, now }),
+  ]
 }
 
 /**

@@ -64,6 +64,15 @@ const queries = prepareOnce((db) => ({
     .orderBy(sql`coalesce(last_at, 0)`)
     .limit(AT_ONCE)
     .prepare(),
+  nextDue: db
+    .select({ at: sql<number | null>`min(max(d.due_at, coalesce(retry_at, 0)))` })
+    .from(sql`alert_deliveries d join alert_destinations on alert_destinations.id = d.destination_id`)
+    .where(
+      sql`d.state = 'waiting' and d.due_at <= ${value('until')}
+        and max(d.due_at, coalesce(retry_at, 0)) > ${value('after')}
+        and max(d.due_at, coalesce(retry_at, 0)) <= ${value('until')}`,
+    )
+    .prepare(),
   destination: db
     .select()
     .from(alertDestinations)
@@ -270,6 +279,11 @@ export async function deliverDue(needs: OutboxNeeds, mayWrite: () => boolean = (
     }),
   )
   return done.filter(Boolean).length
+}
+
+/** When the next message after a moment is due, up to another one; null: none is. */
+export async function nextDue(store: Store, between: { readonly after: number; readonly until: number }) {
+  return (await queries(store).nextDue.get(between))?.at ?? null
 }
 
 async function deliverNext(needs: OutboxNeeds, destinationId: number): Promise<void> {

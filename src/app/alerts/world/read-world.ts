@@ -70,8 +70,20 @@ function latestPacked(condition: SQL): SQL {
     order by r.t desc, e.key + 0 desc limit 1)`
 }
 
+/** Conditions of metric `m` and node `n`. */
+type Wanted = { readonly metric: SQL; readonly node: SQL }
+
+const BY_SLICES: Wanted = {
+  metric: sql`m.name = ${value('metric')}`,
+  node: sql`n.id > ${value('after')} and n.id <= ${value('until')}`,
+}
+const OF_SOME: Wanted = {
+  metric: sql`m.name in (select value from json_each(${value('metrics')}))`,
+  node: sql`n.id in (select value from json_each(${value('ids')}))`,
+}
+
 /** The latest measurement of each node. Packed hours before the recent ones are read only where the metric is known. */
-function prepareLatest(db: Store['db'], isPacked: boolean) {
+function prepareLatest(db: Store['db'], { metric, node }: Wanted, isPacked: boolean) {
   const packed = sql<string | null>`coalesce(${latestPacked(sql`r.t >= ${value('recent')}`)},
     iif(exists (select 1 from telemetry_daily_runs d where d.node_id = n.id
       and json_type(d.body, ${pathOf(sql`m.id`)}) is not null), ${latestPacked(sql`true`)}, null))`
@@ -86,10 +98,25 @@ function prepareLatest(db: Store['db'], isPacked: boolean) {
         number | null
       >`(select channel from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
       packed: isPacked ? packed : sql<string | null>`null`,
+      metric: sql<string>`m.name`,
     })
-    .from(sql`nodes n join ${metrics} m on m.name = ${value('metric')}`)
-    .where(sql`n.id > ${value('after')} and n.id <= ${value('until')} and ${isPacked ? either : isMeasured}`)
+    .from(sql`nodes n join ${metrics} m on ${metric}`)
+    .where(sql`${node} and ${isPacked ? either : isMeasured}`)
     .prepare()
+}
+
+/** The later one of the measurement that has its own row and the packed one. */
+function latestOfForms({ t, v, channel, packed }: LatestRow): Measured | null {
+  const inRun = packed === null ? null : latestSchema.parse(JSON.parse(packed))
+  if (inRun !== null && inRun.t > (t ?? 0)) return inRun
+  return t === null ? null : { t, v, channel }
+}
+
+type LatestRow = {
+  readonly t: number | null
+  readonly v: number
+  readonly channel: number | null
+  readonly packed: string | null
 }
 
 const queries = prepareOnce((db) => ({
@@ -131,8 +158,10 @@ const queries = prepareOnce((db) => ({
         order by ${BY_PLACE} limit ${sql.raw(String(LATEST_PACKETS))}))`,
     )
     .prepare(),
-  latest: prepareLatest(db, false),
-  latestOfBoth: prepareLatest(db, true),
+  latest: prepareLatest(db, BY_SLICES, false),
+  latestOfBoth: prepareLatest(db, BY_SLICES, true),
+  someLatest: prepareLatest(db, OF_SOME, false),
+  someLatestOfBoth: prepareLatest(db, OF_SOME, true),
   anchors: db.select(anchorColumns).from(alertAnchors).prepare(),
   someAnchors: db
     .select(anchorColumns)
@@ -182,9 +211,8 @@ export async function readWorld(
         until: after + NODES_AT_ONCE,
         recent: now - RECENT_MS,
       })) {
-        const inRun = packed === null ? null : latestSchema.parse(JSON.parse(packed))
-        if (inRun !== null && inRun.t > (t ?? 0)) values.set(nodeId, inRun)
-        else if (t !== null) values.set(nodeId, { t, v, channel })
+        const measured = latestOfForms({ t, v, channel, packed })
+        if (measured !== null) values.set(nodeId, measured)
       }
       if (!(await pause())) return null
     }
@@ -299,6 +327,28 @@ export async function readWorldOfKeys(
 ): Promise<World> {
   const known = (await queries(store).sharing.all({ nums: JSON.stringify(nums) })).map(asWorldNode)
   return { ...emptyWorld(now), nodes: known, weakKeys: await findWeakKeys(known) }
+}
+
+/** The current state of these nodes for rules about these metrics. */
+export async function readWorldOfMetrics(
+  store: Store,
+  metricsOfRules: ReadonlySet<string>,
+  { nums, now }: { readonly nums: readonly number[]; readonly now: number },
+): Promise<World> {
+  const { some, someLatest, someLatestOfBoth } = queries(store)
+  const known = (await some.all({ nums: JSON.stringify(nums) })).map(asWorldNode)
+  const rows = await ((await hasRuns(store)) ? someLatestOfBoth : someLatest).all({
+    ids: JSON.stringify(known.map(({ id }) => id)),
+    metrics: JSON.stringify([...metricsOfRules]),
+    recent: now - RECENT_MS,
+  })
+  const latest = new Map<string, Map<number, Measured>>()
+  for (const { metric, nodeId, ...row } of rows) {
+    const measured = latestOfForms(row)
+    const values = latest.get(metric) ?? new Map<number, Measured>()
+    if (measured !== null) latest.set(metric, values.set(nodeId, measured))
+  }
+  return { ...emptyWorld(now), nodes: known, latest }
 }
 
 function emptyWorld(now: number): World {
