@@ -148,7 +148,7 @@ const linkedSchema = z.array(identitySchema.omit({ provider: true }))
 
 function asListed(ctx: ListCtx, { hasTotp, hasPasskey, linked, ...user }: ListedRow): ListedUser {
   const secondFactor = [...(hasTotp === 1 ? ['totp' as const] : []), ...(hasPasskey === 1 ? ['passkey' as const] : [])]
-  const links = linkedSchema.parse(JSON.parse(linked))
+  const links = linked === '[]' ? [] : linkedSchema.parse(JSON.parse(linked))
   return { ...user, secondFactor, links: links.map((link) => ({ provider: providerIdOf(ctx, link.issuer), ...link })) }
 }
 
