@@ -22,7 +22,7 @@ const RECORDING = new URL('../meshtastic/fixtures/fromradio.jsonl', import.meta.
 
 const HOUR = 3_600_000
 const NOW = Math.floor(Date.now() / HOUR) * HOUR
-const NODES = 60
+const NODES = 20
 
 type Surveyed = Service & { survey(): Promise<void> }
 
