@@ -74,11 +74,13 @@ async function deliverHelp({ call, stranger }: Walker): Promise<void> {
   await call('POST /api/ingest', { by: stranger(), headers, body })
 }
 
-async function walkSharing({ call }: Walker): Promise<void> {
+async function walkSharing(walker: Walker): Promise<void> {
+  const { call } = walker
   const shown = await call('GET /api/public-access')
   const body = Object(shown['access'] ?? shown)
   await call('POST /api/public-access/preview', { body })
   await call('PUT /api/public-access', { body: { enabled: true } })
+  await walker.listenAsVisitor()
   const frame = {
     center: null,
     zoom: null,

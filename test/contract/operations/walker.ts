@@ -2,6 +2,9 @@ import { expect } from 'vitest'
 import { readEventStream } from '../../support/event-stream.ts'
 import { type Client, createClient, type Service, signIn } from '../service.ts'
 
+/** Stands for the live events without an account. */
+export const VISITORS = 'GET /api/events of a visitor'
+
 /** The answer to one call of an operation. */
 export type Called = { readonly operation: string; readonly status: number; readonly body: unknown }
 
@@ -25,6 +28,8 @@ export type Walker = {
   callForCookies(operation: string, given?: Given): Promise<[body: Record<string, unknown>, cookies: string]>
   /** Opens the live events, and reads the first one. */
   listen(): Promise<void>
+  /** Opens them without an account. */
+  listenAsVisitor(): Promise<void>
   stranger(): Client
   signIn(username: string, password?: string): Promise<Client>
 }
@@ -56,6 +61,12 @@ export function createWalker(service: Service, admin: Client): Walker {
       expect(first?.id).toMatch(/-\d+$/)
       await stream.end()
       called.push({ operation: 'GET /api/events', status: answer.status, body: { event: first?.event ?? null } })
+    },
+    async listenAsVisitor() {
+      const headers = { [service.addressHeader]: '198.51.100.252' }
+      const answer = await fetch(new URL('/api/events', service.url), { headers })
+      called.push({ operation: VISITORS, status: answer.status, body: null })
+      await answer.body?.cancel()
     },
     stranger: () => createClient(service),
     signIn: (username, password) => signIn(service, username, password),
