@@ -35,7 +35,20 @@ beforeAll(async () => {
     case: 'channel',
     value: { index: 1, role: 2, settings: { name: 'Team', psk: new TextEncoder().encode(KEY) } },
   })
-  device = await startRadioDevice({ handshake: (nonce) => [secret, ...smallHandshake(nonce)] })
+  const lora = fromRadio({
+    case: 'config',
+    value: { payloadVariant: { case: 'lora', value: { hopLimit: 3, txEnabled: true } } },
+  })
+  const network = fromRadio({
+    case: 'config',
+    value: { payloadVariant: { case: 'network', value: { wifiSsid: 'home', wifiPsk: KEY } } },
+  })
+  device = await startRadioDevice({
+    handshake(nonce) {
+      const all = smallHandshake(nonce)
+      return [secret, ...all.slice(0, -1), lora, network, ...all.slice(-1)]
+    },
+  })
   dataDir = mkdtempSync(join(tmpdir(), 'mesh-collector-'))
   service = await startCollector()
 })
@@ -55,7 +68,7 @@ function startCollector(): Promise<Service> {
     COLLECTOR_TARGET_URL: gate.url,
     COLLECTOR_TOKEN: token,
     COLLECTOR_NAME: 'hill',
-    COLLECTOR_DOWNLINK: 'texts,traceroutes,requests',
+    COLLECTOR_DOWNLINK: 'texts,traceroutes,requests,settings',
   })
 }
 
@@ -160,7 +173,7 @@ test('a text from the edge is sent by the radio of the collector, once, also if 
     const { messages } = Object((await admin.send('GET', '/api/messages')).body)
     return messages.find((one: { packetId: number }) => one.packetId === packetId).deliveryState
   }
-  await expect.poll(sends).toStrictEqual(['texts', 'traceroutes', 'requests'])
+  await expect.poll(sends).toStrictEqual(['texts', 'traceroutes', 'requests', 'settings'])
   const first = await send('from the edge')
   await expect.poll(sentIds).toStrictEqual([first])
   await expect.poll(() => state(first)).toBe('sent')
@@ -180,6 +193,19 @@ test('a text from the edge is sent by the radio of the collector, once, also if 
   service = await startCollector()
   await expect.poll(() => state(second)).toBe('unknown')
   expect([sentIds(), await state(first)]).toStrictEqual([[first, requestId, second], 'delivered'])
+})
+
+test('settings without secrets are on the edge, and are changed from there', async () => {
+  const read = async () => Object((await admin.send('GET', '/api/configuration/lora')).body)
+  await expect.poll(read).toMatchObject({ editable: true, values: { hopLimit: 3 }, secrets: {} })
+  const { sections } = Object((await admin.send('GET', '/api/configuration')).body)
+  expect(sections.map((one: { section: string }) => one.section)).toStrictEqual(['lora', 'owner'])
+  const { revision } = await read()
+  const asked = await admin.send('PUT', '/api/configuration/lora', { values: { hopLimit: 4 }, revision })
+  expect(asked).toMatchObject({ status: 202, body: { change: { state: 'waiting', fields: ['hopLimit'] } } })
+  // This radio does not know what to do with it.
+  await expect.poll(async () => (await read()).lastChange.state).not.toBe('waiting')
+  expect(JSON.stringify(await workerd.sql('select * from device_config'))).not.toContain(KEY)
 })
 
 test('the service stops at once, even during a delivery', async () => {

@@ -4,6 +4,8 @@ import { countNotes, follow, passOn, watchChanges } from '../../src/edge/live/ga
 import { FULL_HEADER, INDEX_HEADER, MOST_READERS, type Objects, OBJECTS } from '../../src/edge/live/protocol.ts'
 import { openReaders } from '../../src/edge/live/readers.ts'
 import { createNotes, openTelling } from '../../src/edge/live/telling.ts'
+import type { Events } from '../../src/app/mesh/live/event.ts'
+import { openMemoryStore } from '../support/memory-store.ts'
 
 const logged: string[] = []
 const log = createLog({ level: 'debug', format: 'json', now: Date.now, write: (line) => logged.push(line) })
@@ -53,6 +55,41 @@ test('a number that an isolate left out is a gap, unless the note comes late', (
   counted.look()
   counted.look()
   expect(gaps).toBe(1)
+})
+
+test('a command that nobody takes is told as not sent when its minute is over, while somebody reads', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] })
+  const store = openMemoryStore()
+  try {
+    const at = Date.now()
+    store.sqlite
+      .exec(`insert into sources (id, kind, name, local_node_num, created_at) values (1, 'ingest', 'hill', 5, 1);
+      insert into messages (source_id, packet_id, from_node_num, to_node_num, channel, text, timestamp, direction, delivery_state)
+        values (1, 9, 5, 6, 0, 'x', ${at}, 'out', 'waiting');
+      insert into radio_commands (id, source_id, kind, content, asked_by, from_node_num, packet_id, created_at, expires_at)
+        values ('c', 1, 'text', '{}', 'me', 5, 9, ${at}, ${at + 60_000})`)
+    const opened: Events[] = []
+    const serve = (events: Events) => {
+      opened.push(events)
+      return { ports: { store, log }, fetch: async () => new Response(null) }
+    }
+    const readers = openReaders({ objects: objectsOf(() => ({})), index: 0, serve })
+    const [events] = opened
+    const leave = events?.subscribe(1, () => {})
+    await readers.tell({ notes: [{ kind: 'heard', events: [] }], isMissing: false })
+    expect(vi.getTimerCount()).toBe(0)
+    const sent = { kind: 'delivery', data: { fromNodeNum: 5, packetId: 9 } } as const
+    await readers.tell({ notes: [{ kind: 'events', events: [sent] }], isMissing: false })
+    const state = () => store.sqlite.prepare('select delivery_state from messages').pluck().get()
+    await vi.advanceTimersByTimeAsync(59_999)
+    expect([state(), events?.last()]).toStrictEqual(['waiting', 1])
+    await vi.advanceTimersByTimeAsync(400)
+    expect([state(), events?.last()]).toStrictEqual(['failed', 2])
+    leave?.()
+  } finally {
+    vi.useRealTimers()
+    store.close()
+  }
 })
 
 test('an object is not idle from when its first reader comes', async () => {

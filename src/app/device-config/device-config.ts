@@ -89,8 +89,9 @@ async function findCollected(ctx: Ctx, { source, device }: KnownRadio): Promise<
 }
 
 /**
- * Begins to change a section, or asks the collector of the radio to; null if there is nothing to change. `readSection` returns the outcome. Throws
- * `source_not_found`, `section_not_found`, and the errors of the radio's `prepare`; nothing is sent or stored then.
+ * Begins to change a section, or asks the collector of the radio to; null if there is nothing to change. `readSection`
+ * returns the outcome. Throws `source_not_found`, `section_not_found`, and the errors of the radio's `prepare`; nothing is
+ * sent or stored then.
  */
 export async function changeSection(
   ctx: SignedInCtx,

@@ -12,7 +12,7 @@ export type StoredSection = SectionView & { readonly section: string; readonly r
 
 /** The outcome of a change. */
 export type ChangeOutcome = {
-  readonly state: Exclude<Change['state'], 'applying'>
+  readonly state: Exclude<Change['state'], 'waiting' | 'applying'>
   readonly differing: readonly string[]
   /** In words; null if it was applied. */
   readonly reason: string | null

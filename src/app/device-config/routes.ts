@@ -64,6 +64,7 @@ export const configurationRoutes = new Hono<AppEnv>()
         'confirmation_required',
         'configuration_changed',
         'configuration_change_in_progress',
+        'queue_full',
         'unsupported_on_this_runtime',
         'radio_unavailable',
       ],

@@ -15,8 +15,8 @@ export const KIND_OF_COMMAND = {
 } as const satisfies Record<CommandKind, DownlinkKind>
 
 /**
- * The sections of a radio's settings that a collector shows and has changed for others. None of them has a secret, decides
- * about access, or gives what is wired to the radio to others; what is not in this list stays at the collector.
+ * The sections of a radio's settings that a collector shows and changes for others. None of them has a secret, decides about
+ * access, or opens an interface of the radio; what is not in this list stays at the collector.
  */
 export const DOWNLINK_SECTIONS = [
   'owner',
@@ -38,9 +38,8 @@ export const DOWNLINK_SECTIONS = [
   'trafficManagement',
   'tak',
 ] as const
-export type DownlinkSection = (typeof DOWNLINK_SECTIONS)[number]
 
-export function isDownlinkSection(section: string): section is DownlinkSection {
+export function isDownlinkSection(section: string): section is (typeof DOWNLINK_SECTIONS)[number] {
   return DOWNLINK_SECTIONS.some((name) => name === section)
 }
 

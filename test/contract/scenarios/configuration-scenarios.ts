@@ -9,7 +9,7 @@ export function configurationScenarios(admin: () => Client): void {
     const overview = await admin().send('GET', '/api/configuration')
     expect([overview.status, overview.body]).toStrictEqual([
       200,
-      { source: null, sources: [], nodeNum: null, editable: false, sections: [], lastChange: null },
+      { source: null, sources: [], nodeNum: null, editable: false, byCollector: false, sections: [], lastChange: null },
     ])
     expect(await admin().send('GET', '/api/configuration/lora')).toMatchObject(refusal(404, 'source_not_found'))
   })

@@ -47,7 +47,7 @@ function SourceRow({ source }: { source: Info['sources'][number] }) {
               {t.dashboard.lastPacket} <Age at={source.lastReceivedAt} />
             </>
           )}
-          {source.sends.length > 0 && ` · ${t.dashboard.commanded}`}
+          {source.sends.some((kind) => kind !== 'settings') && ` · ${t.dashboard.commanded}`}
         </div>
       </div>
     </li>

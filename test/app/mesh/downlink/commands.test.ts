@@ -269,7 +269,9 @@ describe('settings of the radio of a collector', () => {
     expect(await show(hostile)).toBe(false)
     await poll({ kinds: SETTINGS })
     expect(await show(hostile)).toBe(true)
-    const stored = app.store.sqlite.prepare('select section, "values" v, secrets s from device_config order by section').all()
+    const stored = app.store.sqlite
+      .prepare('select section, "values" v, secrets s from device_config order by section')
+      .all()
     expect(stored).toStrictEqual([
       { section: 'device', v: '{}', s: '{}' },
       { section: 'lora', v: '{"region":"EU_868","hopLimit":3}', s: '{}' },
