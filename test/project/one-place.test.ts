@@ -210,6 +210,7 @@ test('rows are inserted by the names of their columns', async () => {
   expect(new Set(byOrder)).toStrictEqual(
     new Set([
       // Copies of the rows of a table, a union, and selects that need something before their first word.
+      'app/mesh/ingest/rows/log.ts',
       'app/mesh/nodes/identity/move-history.ts',
       'app/mesh/nodes/identity/renumbering.ts',
       'app/mesh/telemetry/roll-up-runs.ts',

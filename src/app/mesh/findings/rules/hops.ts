@@ -83,7 +83,9 @@ async function readPacked({ store, now, heard, pause }: Looking, last: number): 
       return isOver ? [0] : []
     },
   })
-  return [...known.values()].filter((node) => node.said >= FEW && isTold(node))
+  return [...known.values()]
+    .filter((node) => node.said >= FEW && isTold(node))
+    .toSorted((a, b) => a.nodeNum - b.nodeNum)
 }
 
 type Heard = {

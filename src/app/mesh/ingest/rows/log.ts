@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { packetHours, packetPages, packets } from '../../../../db/schema.ts'
+import { insertSelect } from '../../../../db/insert-select.ts'
 import { field, literals, prepareJsonInsert } from '../../../../db/json-rows.ts'
 import { keyOf, LAST_ID, packedByKey, recentPages, SEQUENCES } from '../../../../db/packet-log.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
@@ -116,21 +117,23 @@ const queries = prepareOnce((db) => ({
           signed = ${union('signed')}, ${append('keys')}, ${append('body')}`,
     )
     .prepare(),
-  // As the trigger of the rows does. An hour begins again if the clock was set back meanwhile.
-  hours: db
-    .insert(packetHours)
-    .select(
-      sql`select h, iif(exists (select 1 from packet_hours x where x.t = h), max(id), min(id)) from (select id, h, lag(h) over (order by id) as before from (
-          select g.first_id + e.key as id, ${raw(hourOf('(e.value ->> 1)'))} as h
-          from packet_pages g cross join jsonb_each(g.body) e
-          where g.first_id in (select first_id from packet_pages order by first_id desc limit 2)
-            and e.value is not null and not e.value ->> 14))
-        where h > coalesce(before, -1) and not exists (select 1 from packet_hours x where x.t = ${value('hour')}
-          and x.first_id >= coalesce((select y.first_id from packet_hours y where y.t < x.t order by y.t desc limit 1), 0))
-        group by h on conflict (t) do update set first_id = excluded.first_id where first_id < coalesce(
-          (select y.first_id from packet_hours y where y.t < excluded.t order by y.t desc limit 1), 0)`,
-    )
-    .prepare(),
+  // As the trigger of the rows does. An hour begins again if the clock was set back meanwhile. The pages are only read if
+  // the hour of the delivery is not known.
+  hours: insertSelect(
+    db,
+    packetHours,
+    { t: sql`h`, firstId: sql`iif(exists (select 1 from packet_hours x where x.t = h), max(id), min(id))` },
+    sql`from (select id, h, lag(h) over (order by id) as before from (
+        select g.first_id + e.key as id, ${raw(hourOf('(e.value ->> 1)'))} as h
+        from packet_pages g cross join jsonb_each(g.body) e
+        where not exists (select 1 from packet_hours x where x.t = ${value('hour')} and x.first_id >= coalesce(
+            (select y.first_id from packet_hours y where y.t < x.t order by y.t desc limit 1), 0))
+          and g.first_id in (select first_id from packet_pages order by first_id desc limit 2)
+          and e.value is not null and not e.value ->> 14))
+      where h > coalesce(before, -1)
+      group by h on conflict (t) do update set first_id = excluded.first_id where first_id < coalesce(
+        (select y.first_id from packet_hours y where y.t < excluded.t order by y.t desc limit 1), 0)`,
+  ).prepare(),
 }))
 
 /** Statements that log packets which are not in the log yet. Their sources exist. */
