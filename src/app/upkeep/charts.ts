@@ -91,9 +91,9 @@ const queries = prepareOnce((db) => ({
 }))
 
 /**
- * Deletes the old rows of each chart, and the packed rows of each node, in slices; awaits `pause` after each. The next run continues where this one
- * stopped, and a table that was worked through rests until its cutoff has moved by `restMs`. `goesOn` is false if `pause`
- * ended it.
+ * Deletes the old rows of each chart, and the packed rows of each node, in slices; awaits `pause` after each. The next
+ * run continues where this one stopped, and a table that was worked through rests until its cutoff has moved by `restMs`.
+ * `goesOn` is false if `pause` ended it.
  */
 export async function sweepCharts(
   store: Store,

@@ -18,8 +18,8 @@ import { metrics, telemetry, telemetryDaily, telemetryHourly } from '../../../db
 import { type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { MIXED_WITH_DIRECT, UNKNOWN_CHANNEL } from '../../../shared/mesh/channels.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
-import { oneChannel } from './one-channel.ts'
 import { ofVisibleNodes, onVisibleChannel } from '../../accounts/access/visible.ts'
+import { oneChannel } from './one-channel.ts'
 
 const value = sql.placeholder
 const ANY = sql`true`

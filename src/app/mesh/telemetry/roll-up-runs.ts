@@ -3,6 +3,7 @@ import {
   DAILY_RUNS,
   hasRuns,
   HOURLY_RUNS,
+  isSummarised,
   measurementOf,
   prepareCount,
   type RunForm,
@@ -10,12 +11,7 @@ import {
   summaryOf,
   WHOLE_RUN,
 } from '../../../db/runs.ts'
-import {
-  telemetryDailyRuns,
-  telemetryDirty,
-  telemetryHourlyRuns,
-  telemetryPlaces,
-} from '../../../db/schema.ts'
+import { telemetryDailyRuns, telemetryDirty, telemetryHourlyRuns, telemetryPlaces } from '../../../db/schema.ts'
 import { bind, type Db, prepareOnce, type Store } from '../../../db/store.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/time.ts'
 import { partOf, type Share } from '../../base/pacing/slice-share.ts'
@@ -143,8 +139,7 @@ const queries = prepareOnce((db) => ({
       },
       last: summaryOf('y').last,
       channel: sql`${x.hour.channel}`,
-      only: sql`exists (select 1 from telemetry_places p where p.name = 'days' and (r.t < p.t
-        or r.t = p.t and r.node_id <= p.node_id))`,
+      only: isSummarised('days'),
     }),
   },
   count: prepareCount(db, sql`json_each(${value('keys')}) k`, sql`k.value ->> 'nodeId'`),

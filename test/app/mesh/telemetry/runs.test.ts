@@ -260,6 +260,42 @@ describe('a packed hour', () => {
     expect(noted()).toBe(0)
   })
 
+  it('is in one chart with plain rows of another form of the service', async () => {
+    const rolled = () => rollUp(packed, allOfIt, wholeSlices, START + 2 * DAY)
+    const before = { ...packed, packs: false }
+    const [first, ...others] = writeTelemetry(
+      before,
+      [at(START, { [VOLTAGE]: 1 }), at(START + HOUR / 2, { [VOLTAGE]: 2 })],
+      new Set(),
+    )
+    if (first !== undefined) await before.atomic([first, ...others])
+    await put(at(START + MINUTE, { [VOLTAGE]: 6 }), at(START + HOUR, { [VOLTAGE]: 5 }))
+    const chart = async (store: SqliteStore, span: number) =>
+      (
+        await readSeries(reader(store, WHOLE_VIEW), {
+          nodeNum: 11,
+          metric: VOLTAGE,
+          from: START,
+          to: START + span,
+          points: 100,
+        })
+      ).series
+    for (let time = 0; time < 2; time++) {
+      expect(await chart(before, DAY)).toEqual([
+        [START, 1],
+        [START + MINUTE, 6],
+        [START + HOUR / 2, 2],
+        [START + HOUR, 5],
+      ])
+      await rolled()
+      expect(await chart(before, 3 * DAY)).toEqual([
+        [START, 1, 6, 3],
+        [START + HOUR, 5, 5, 5],
+      ])
+      expect(await chart(packed, 90 * DAY)).toEqual([[START, 1, 6, 3.5]])
+    }
+  })
+
   it('counts as rows of its size, and the fullest go first', async () => {
     for (let hour = 0; hour < 48; hour++)
       await put(at(START + hour * HOUR, { [VOLTAGE]: 3, [BATTERY]: 4 }), {
