@@ -89,6 +89,7 @@ const NOT_MEASURED = 'not measured yet'
 
 /** Writes the tables of the parts that ran into docs/performance.md, and eight rows of that page into README.md. */
 export function writeTables(scale: number): void {
+  for (const { file, mark, lines } of tables) rewrite(file, (text) => between(text, mark, lines.join('\n')))
   rewrite('docs/performance.md', (text) => {
     const table = (shown: readonly Row[]) =>
       `${machine()}${scale === 1 ? '' : `, ${scale} of the large size`}:\n\n${markdown(shown.map(lineOf))}`
@@ -99,6 +100,13 @@ export function writeTables(scale: number): void {
     rewrite('README.md', (readme) => between(readme, 'measured', markdown(short.map(([line]) => line))))
     return all
   })
+}
+
+const tables: { readonly file: string; readonly mark: string; readonly lines: readonly string[] }[] = []
+
+/** A table of another page, for `writeTables`, between the marks there. */
+export function tableOf(file: string, mark: string, lines: readonly string[]): void {
+  tables.push({ file, mark, lines })
 }
 
 export function median(values: readonly number[]): number {

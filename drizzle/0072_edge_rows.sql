@@ -12,13 +12,13 @@ CREATE TRIGGER `nodes_hearing_replaced` AFTER UPDATE OF `public_channel` ON `nod
 END;--> statement-breakpoint
 -- The revision of the messages is this counter plus the highest id, which tells of a new message without a write.
 DROP TRIGGER `messages_inserted`;--> statement-breakpoint
-CREATE TRIGGER `messages_inserted` AFTER INSERT ON `messages` WHEN NEW.`id` < (SELECT max(`id`) FROM `messages`) BEGIN
+CREATE TRIGGER `messages_inserted` AFTER INSERT ON `messages` WHEN NEW.`id` < (SELECT max(`id`) FROM `messages`) OR NEW.`id` < 1 BEGIN
 	UPDATE `revisions` SET `value` = `value` + 1 WHERE `name` = 'messages';
 END;--> statement-breakpoint
 -- Who deletes many messages at once counts once for all of them, and says so by `row_count`.
 DROP TRIGGER `messages_deleted`;--> statement-breakpoint
 CREATE TRIGGER `messages_deleted` AFTER DELETE ON `messages` WHEN (SELECT `row_count` FROM `revisions` WHERE `name` = 'messages') IS NULL BEGIN
-	UPDATE `revisions` SET `value` = `value` + 1 + max(0, OLD.`id` - coalesce((SELECT max(`id`) FROM `messages`), 0)) WHERE `name` = 'messages';
+	UPDATE `revisions` SET `value` = `value` + 1 + max(0, OLD.`id` - max(0, coalesce((SELECT max(`id`) FROM `messages`), 0))) WHERE `name` = 'messages';
 END;--> statement-breakpoint
 DROP TRIGGER `messages_hour_uncounted`;--> statement-breakpoint
 CREATE TRIGGER `messages_hour_uncounted` AFTER DELETE ON `messages` WHEN (SELECT `row_count` FROM `revisions` WHERE `name` = 'messages') IS NULL BEGIN

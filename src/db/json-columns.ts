@@ -25,6 +25,7 @@ export const JSON_COLUMNS: ReadonlySet<string> = new Set([
   'packet_pages.ports',
   'packet_pages.receivers',
   'packet_pages.signed',
+  'messages.first_reception',
   'packets.payload',
   'passkeys.transports',
   'provider_roles.permissions',

@@ -45,7 +45,7 @@ const REST_MS = 12 * HOUR_MS
 const SURVEY_SLICES = 20
 const SURVEY_SHARE = 20
 /** Packets that do not wait for the last run of the hour. */
-const MANY_PACKETS = 20_000
+const MANY_PACKETS = 10_000
 
 type Needs = Pick<Ports, 'config' | 'store' | 'sessions' | 'log' | 'now' | 'connecting'>
 type AlertNeeds = Omit<Parameters<typeof evaluateRules>[0], 'startedAt'> & Parameters<typeof deliverDue>[0]

@@ -5,9 +5,9 @@ import { built, type Store } from '../db/store.ts'
  * What the migrations make and D1 does without, because each entry and each count is one more written row, for each
  * packet. Nodes are 20,000 at most, and lists of them are read as a whole; rows are counted when it matters
  * (retention/recount.ts). A migration that drops or replaces one of them needs `if exists`.
- * Decision: docs/edge.md
+ * See docs/edge.md, What it costs.
  */
-const UNNEEDED = {
+export const UNNEEDED = {
   index: ['nodes_last_heard', 'heard_links_t'],
   trigger: [
     'messages_counted',

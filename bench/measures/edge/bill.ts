@@ -16,8 +16,8 @@ import { forEachName, namesOf } from '../../../src/shared/names.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/shared/time.ts'
 import { handshakeFrames, packetFrame } from '../../load/traffic.ts'
 import { type Counted, counting, type EdgeWorker, openWorker } from '../../servers/edge-worker.ts'
-import { report } from '../../table.ts'
-import { billOf } from './prices.ts'
+import { report, tableOf } from '../../table.ts'
+import { billOf, OBJECT_GB, type Usage } from './prices.ts'
 
 /** Each of them sends one packet in this time, and two with telemetry in an hour. */
 const NODES = 250
@@ -34,6 +34,14 @@ const HOURS_A_DAY = 1
 /** What that page asks for in an hour: src/web/state. */
 const AN_HOUR = { nodes: 720, inbox: 360, firing: 60, info: 60 } as const
 const NODES_OF_PAGE = 5000
+/** Streams of live events end after this time, and begin again. */
+const STREAM_SECONDS = 600
+/** An object with readers reads this before an event, at most once a second: docs/edge.md. */
+const ROWS_OF_READER = 10
+/** A collector that listens asks for so long at a time, and the worker looks this often: src/app/mesh/downlink/listening.ts. */
+const POLL = { seconds: 25, looks: 50 } as const
+/** A backup each night, of which seven are kept; a run of the trigger writes parts of so many bytes of rows. */
+const BACKUPS = { kept: 7, ofRows: 0.25, partBytes: 5_000_000 } as const
 
 type Cost = {
   readonly read: number
@@ -72,7 +80,13 @@ type Packets = {
   readonly summarised: Cost
   readonly deleted: Cost
   readonly left: Left
+  readonly listening: Listening
+  /** A look at the growth of the tables, for `NODES`. */
+  readonly planned: Cost
 }
+
+/** What a collector that waits for commands costs: each request, and each look into D1. */
+type Listening = { readonly request: Cost; readonly look: Cost }
 
 async function measurePackets(counted: Counted, worker: EdgeWorker): Promise<Packets> {
   const store = d1Store(counted.database)
@@ -80,7 +94,7 @@ async function measurePackets(counted: Counted, worker: EdgeWorker): Promise<Pac
   const made = await worker.ask('/api/tokens', {
     method: 'POST',
     headers: { ...worker.headers, origin: 'http://edge.test', 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'bench', scopes: ['ingest'] }),
+    body: JSON.stringify({ name: 'bench', scopes: ['ingest', 'radio'] }),
   })
   const { token } = Object(await made.json())
   const deliver = async (packets: readonly { data: string; receivedAt: number }[]) => {
@@ -121,6 +135,7 @@ async function measurePackets(counted: Counted, worker: EdgeWorker): Promise<Pac
     )
     stored.set(size, { ...cost, cpuOfDelivery: cost.cpuMs * size })
   }
+  const listening = await measureListening(counted, worker, token)
   const summarised = await costOf(
     counted,
     async () => {
@@ -138,6 +153,8 @@ async function measurePackets(counted: Counted, worker: EdgeWorker): Promise<Pac
     telemetry: (await count(counted.database, 'telemetry')) / id,
     telemetry_hourly: (await count(counted.database, 'telemetry_hourly')) / id,
   }
+  // Rows are counted twice a day: retention/recount.ts.
+  const planned = await costOf(counted, () => runRetention(portsAt(store, Date.now()), Date.now()))
   const ports = portsAt(store, Date.now() + 500 * DAY_MS)
   const deleted = await costOf(
     counted,
@@ -155,7 +172,21 @@ async function measurePackets(counted: Counted, worker: EdgeWorker): Promise<Pac
     },
     id,
   )
-  return { stored, summarised, deleted, left }
+  return { stored, summarised, deleted, left, listening, planned }
+}
+
+async function measureListening(counted: Counted, worker: EdgeWorker, token: string): Promise<Listening> {
+  const listen = (wait: number) =>
+    costOf(counted, async () => {
+      const headers = { authorization: `Bearer ${token}` }
+      await worker.ask(`/api/ingest/commands?radio=bench&kind=texts&wait=${wait}`, { headers })
+      await worker.settle()
+    })
+  await listen(0)
+  const request = await listen(0)
+  const seconds = 4
+  const look = plus(FREE, plus(await listen(seconds), request, -1), POLL.seconds / (seconds * POLL.looks))
+  return { request, look }
 }
 
 function portsAt(store: ReturnType<typeof d1Store>, now: number) {
@@ -272,29 +303,49 @@ function usageOf(
     144 * days * (upkeep.schedule[part] * (part === 'read' ? scale : 1) + upkeep.rest[part]) +
     2 * days * upkeep.pass[part] * scale +
     1440 * days * upkeep.minute[part]
-  return {
-    meshNodes,
-    usage: {
-      written: heard * (stored.written + packets.summarised.written + packets.deleted.written) + upkeepOf('written'),
-      read:
-        heard * (stored.read + packets.summarised.read + packets.deleted.read) +
-        upkeepOf('read') +
-        lists * reading.list.read * scale +
-        hours * reading.others.read,
-      requests:
-        MONTH_SECONDS +
-        (144 * 3 + 1440) * days +
-        lists * pages +
-        hours * (AN_HOUR.inbox + AN_HOUR.firing + AN_HOUR.info),
-      cpuMs:
-        MONTH_SECONDS * stored.cpuOfDelivery +
-        heard * (packets.summarised.cpuMs + packets.deleted.cpuMs) +
-        upkeepOf('cpuMs') +
-        lists * reading.list.cpuMs * scale +
-        hours * reading.others.cpuMs,
-      storedGb: holdings(packets.left, packetsPerSecond).bytes / 1e9,
-    },
+  const { bytes, rows } = holdings(packets.left, packetsPerSecond)
+  const polls = MONTH_SECONDS / POLL.seconds
+  const listening = (part: 'read' | 'written' | 'cpuMs') =>
+    polls * (packets.listening.request[part] + POLL.looks * packets.listening.look[part])
+  // Readers come at any time of the day.
+  const atOnce = (readers * HOURS_A_DAY) / 24
+  const awake = MONTH_SECONDS * (1 - (1 - HOURS_A_DAY / 24) ** readers)
+  const backupParts = (days * bytes) / BACKUPS.partBytes
+  const usage: Usage = {
+    written:
+      heard * (stored.written + packets.summarised.written + packets.deleted.written) +
+      upkeepOf('written') +
+      (2 * days * packets.planned.written * meshNodes) / NODES +
+      listening('written'),
+    read:
+      heard * (stored.read + packets.summarised.read + packets.deleted.read) +
+      upkeepOf('read') +
+      lists * reading.list.read * scale +
+      hours * reading.others.read +
+      awake * Math.max(1, atOnce) * ROWS_OF_READER +
+      days * rows +
+      listening('read'),
+    requests:
+      MONTH_SECONDS +
+      (144 * 3 + 1440 + 720) * days +
+      lists * pages +
+      hours * (AN_HOUR.inbox + AN_HOUR.firing + AN_HOUR.info + 3600 / STREAM_SECONDS) +
+      polls,
+    cpuMs:
+      MONTH_SECONDS * stored.cpuOfDelivery +
+      heard * (packets.summarised.cpuMs + packets.deleted.cpuMs) +
+      upkeepOf('cpuMs') +
+      lists * reading.list.cpuMs * scale +
+      hours * reading.others.cpuMs +
+      listening('cpuMs'),
+    objectRequests: MONTH_SECONDS + (hours * 3600) / STREAM_SECONDS,
+    objectGbSeconds: awake * OBJECT_GB,
+    bucketWrites: backupParts,
+    bucketReads: backupParts,
+    storedGb: bytes / 1e9,
+    bucketGb: (BACKUPS.kept * BACKUPS.ofRows * bytes) / 1e9,
   }
+  return { meshNodes, usage }
 }
 
 const DAYS = {
@@ -314,7 +365,7 @@ function holdings(left: Left, packetsPerSecond: number) {
   const bounds = boundsOf(USUAL_LIMIT_BYTES, Object.fromEntries(needs))
   const keptDays = forEachName(DAYS, (table) => Math.min(DAYS[table], (bounds[table] * 0.9) / aDay(table)))
   const bytes = tables.reduce((sum, table) => sum + bytesOf(table, aDay(table) * keptDays[table]), 0)
-  return { bytes, keptDays }
+  return { bytes, keptDays, rows: tables.reduce((sum, table) => sum + aDay(table) * keptDays[table], 0) }
 }
 
 const money = (dollars: number) => (dollars < 10 ? dollars.toFixed(2) : dollars.toFixed(0))
@@ -324,15 +375,17 @@ export async function measureBill(database: D1Database): Promise<void> {
   const worker = await openWorker(counted.database)
   const packets = await measurePackets(counted, worker)
   const [summarised, deleted] = [packets.summarised.written, packets.deleted.written]
+  const lives: string[] = []
   for (const [size, { written }] of packets.stored) {
     const parts = [written, summarised, deleted].map((rows) => rows.toFixed(1))
-    const whole = (written + summarised + deleted).toFixed(1)
+    const whole = written + summarised + deleted
     report(
       `edge: rows written for a packet in its life, ${size} a delivery`,
-      `${whole}: stored ${parts[0]}, summarised ${parts[1]}, deleted ${parts[2]}`,
-      '',
-      null,
+      `${whole.toFixed(1)}: stored ${parts[0]}, summarised ${parts[1]}, deleted ${parts[2]}`,
+      size === 20 ? '≤ 5' : '',
+      size === 20 ? whole <= 5 : null,
     )
+    lives.push(`| rows written per packet, ${size} per delivery | ${parts.join(' | ')} | ${whole.toFixed(1)} |`)
   }
   const whole = { stored: packets.stored.get(20) ?? FREE, summarised: packets.summarised, deleted: packets.deleted }
   for (const part of namesOf(whole)) {
@@ -349,6 +402,19 @@ export async function measureBill(database: D1Database): Promise<void> {
     '',
     null,
   )
+  lives.push(`| rows read per packet, 20 per delivery | ${stored} | ${summed} | ${gone} | ${wholeRead} |`)
+  tableOf('docs/edge.md', 'measured: life', [
+    '| the mixture, in its whole life | stored | summarised | deleted | together |',
+    '| --- | --- | --- | --- | --- |',
+    ...lives,
+  ])
+  const { request, look } = packets.listening
+  report(
+    'edge: rows read for a collector that listens, a second',
+    (request.read / POLL.seconds + (look.read * POLL.looks) / POLL.seconds).toFixed(1),
+    '',
+    null,
+  )
   // Readers and upkeep are measured with this many nodes, and both cost what the number of nodes costs.
   const nodes = 2000
   await addNodes(database, nodes)
@@ -362,6 +428,8 @@ export async function measureBill(database: D1Database): Promise<void> {
     '≤ 200',
     upkeep.rest.read <= 200,
   )
+  const bills: string[] = []
+  const millions = (n: number) => (n < 10e6 ? (n / 1e6).toFixed(1) : (n / 1e6).toFixed(0))
   for (const packetsPerSecond of RATES) {
     const { keptDays } = holdings(packets.left, packetsPerSecond)
     const kept = namesOf(DAYS).map((table) => `${table} ${keptDays[table].toFixed(1)} of ${DAYS[table]}`)
@@ -372,12 +440,22 @@ export async function measureBill(database: D1Database): Promise<void> {
       const detail = Object.entries(parts)
         .filter(([, dollars]) => dollars > 0)
         .map(([name, dollars]) => `${name} ${money(dollars)}`)
+      const work = `${packetsPerSecond} packets/s of ${meshNodes} nodes, ${readers} readers`
+      report(`edge: dollars a month, ${work}`, `${money(total)}: ${detail.join(', ')}`, '', null)
+      const uses = [usage.written, usage.read, usage.requests, usage.cpuMs].map(millions)
+      const object = `${(usage.objectGbSeconds / OBJECT_GB / 1000).toFixed(0)} thousand`
       report(
-        `edge: dollars a month, ${packetsPerSecond} packets/s of ${meshNodes} nodes, ${readers} readers`,
-        `${money(total)}: ${detail.join(', ')}`,
+        `edge: used in a month, ${work}`,
+        `${uses[0]} M rows written, ${uses[1]} M read, ${uses[2]} M requests, ${uses[3]} M ms of CPU, ${object} object seconds`,
         '',
         null,
       )
+      bills.push(`| ${work} | ${money(total)} | ${uses.join(' | ')} | ${object} |`)
     }
   }
+  tableOf('docs/edge.md', 'measured: bill', [
+    '| mesh | dollars | million rows written | million rows read | million requests | million ms of CPU | object seconds |',
+    '| --- | --- | --- | --- | --- | --- | --- |',
+    ...bills,
+  ])
 }

@@ -7,13 +7,14 @@ import { createCollectorFilter } from '../../../src/app/mesh/collector/filter.ts
 import { storeBatch } from '../../../src/app/mesh/ingest/ingest.ts'
 import type { Heard } from '../../../src/app/mesh/heard/heard.ts'
 import { claimSource, readSource } from '../../../src/app/mesh/radios/source-table.ts'
+import { dropUnneeded } from '../../../src/edge/unneeded.ts'
 import { d1Store } from '../../../src/edge/d1.ts'
 import { createFrameDecoder } from '../../../src/meshtastic/link/framing.ts'
 import { decodeFromRadio } from '../../../src/meshtastic/link/from-radio.ts'
 import { toRadioEvent } from '../../../src/meshtastic/radio-event.ts'
 import { handshakeFrames, type Kind, packetFrame } from '../../load/traffic.ts'
 import { counting, openWorker } from '../../servers/edge-worker.ts'
-import { report } from '../../table.ts'
+import { report, tableOf } from '../../table.ts'
 import { measureBill } from './bill.ts'
 
 const NODES = 250
@@ -73,6 +74,7 @@ async function measureWrites(database: D1Database): Promise<void> {
       select id, 'bench', 'mm_', 'x', '[]', 1 from users where username = 'bench' returning id`,
     )
     .first<{ id: number }>()
+  await dropUnneeded(store)
   await claimSource(store, { name: SOURCE.name, tokenId: token?.id ?? 0, now: Date.now() })
   const keep = async (batch: readonly Heard[]) =>
     storeBatch(store, batch, {
@@ -83,6 +85,7 @@ async function measureWrites(database: D1Database): Promise<void> {
     })
   await keep(readFrames(handshakeFrames(NODES, 1), () => Date.now()))
   let id = 0
+  const lines: string[] = []
   for (const [kind, size, sampleSeconds] of [
     ['texts', 1, 0],
     ['positions', 1, 0],
@@ -105,14 +108,15 @@ async function measureWrites(database: D1Database): Promise<void> {
     }
     const rows = (counter.written - before) / PACKETS
     const sampled = sampleSeconds === 0 ? '' : `, sampled every ${sampleSeconds} s`
-    const isMixed = kind === 'mixture'
-    report(
-      `edge: rows written for a packet, ${kind}, ${size} a delivery${sampled}`,
-      rows.toFixed(1),
-      isMixed ? '≤ 5' : '',
-      isMixed ? rows <= 5 : null,
-    )
+    // What is stored is only a part: the target is about a packet's whole life.
+    report(`edge: rows written for a packet, ${kind}, ${size} a delivery${sampled}`, rows.toFixed(1), '', null)
+    lines.push(`| ${kind}, ${size} per delivery${sampled} | ${rows.toFixed(1)} |`)
   }
+  tableOf('docs/edge.md', 'measured: stored', [
+    '| delivered | rows written per packet when it is stored |',
+    '| --- | --- |',
+    ...lines,
+  ])
 }
 
 /** Calls `measure` with an empty database on workerd. */

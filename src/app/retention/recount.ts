@@ -1,4 +1,5 @@
 import { sql, type SQL } from 'drizzle-orm'
+import { insertSelect } from '../../db/insert-select.ts'
 import { messages, positions, receptions, rowCounts } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import type { Pause } from '../base/pacing/slices.ts'
@@ -36,13 +37,12 @@ function prepareTable(db: Db, table: Counted) {
       .limit(1)
       .offset(SLICE_ROWS)
       .prepare(),
-    count: db
-      .insert(rowCounts)
-      .select(
-        sql`select ${sql.raw(`'${table}'`)}, ${key}, count(*) from ${rows} where ${within} group by ${key}
-          on conflict do update set n = excluded.n where n <> excluded.n`,
-      )
-      .prepare(),
+    count: insertSelect(
+      db,
+      rowCounts,
+      { table: sql.raw(`'${table}'`), owner: key, n: sql`count(*)` },
+      sql`from ${rows} where ${within} group by ${key} on conflict do update set n = excluded.n where n <> excluded.n`,
+    ).prepare(),
     clear: db
       .delete(rowCounts)
       .where(

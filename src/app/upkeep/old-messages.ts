@@ -5,7 +5,7 @@ import { bind, prepareOnce, type Store } from '../../db/store.ts'
 const value = sql.placeholder
 const BROADCAST = sql.raw('4294967295')
 const ofMessages = sql`name = 'messages'`
-const highest = sql`coalesce((select max(id) from messages), 0)`
+const highest = sql`max(0, coalesce((select max(id) from messages), 0))`
 const hour = sql`cast(m.timestamp as integer) - m.timestamp % 3600000`
 const ids = sql`json_each(${value('ids')})`
 

@@ -84,9 +84,11 @@ export const messagePageSchema = z
   })
   .meta({ id: 'MessagePage' })
 
+const { firstReception: _ofReceptions, ...shown } = getTableColumns(messages)
+
 /** The columns for `publicMessage`. A join would let SQLite begin at the sources and sort. */
 export const messageColumns = {
-  ...getTableColumns(messages),
+  ...shown,
   radio: sql<string | null>`iif(${messages.deliveryState} is null, null,
     (select name from sources where sources.id = ${messages.sourceId}))`,
 }

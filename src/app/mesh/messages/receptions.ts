@@ -43,7 +43,7 @@ const queries = prepareOnce((db) => ({
     })
     .from(receptionsOf(sql.placeholder('id')))
     .innerJoin(sources, sql`${sources.id} = x.source_id`)
-    .orderBy(sql`x.t`, sql`x.gateway`)
+    .orderBy(sql`x.t`, sql`x.gateway`, sql`x.source_id`)
     .limit(1000)
     .prepare(),
 }))

@@ -44,10 +44,7 @@ export const messages = sqliteTable(
     keyDoubt: text('key_doubt', { enum: KEY_DOUBTS }),
     /** One of our own radios heard it off the air: what others deliver does not replace it. */
     heard: flag('heard').notNull().default(false),
-    /**
-     * JSON: its first reception, where a row in `receptions` would be one more write: the id of the source, gateway, t, SNR,
-     * RSSI and hops. Null: it has a row there, or none.
-     */
+    /** JSON: id of the source, gateway, t, SNR, RSSI and hops of its first reception. Null: see `receptions`. */
     firstReception: text('first_reception'),
   },
   (t) => [

@@ -78,7 +78,6 @@ export type Traffic = {
 
 const named = (...names: string[]): Record<string, SQL> => Object.fromEntries(names.map((name) => [name, field(name)]))
 
-const SIGNAL = named('t', 'rxSnr', 'rxRssi', 'hopsAway')
 const OF_SOURCE = sql`cross join sources s on s.name = ${field('source')}`
 
 const MESSAGE_COLUMNS = {
@@ -95,8 +94,17 @@ const DIFFERS = sql`nullif(ltrim(${sql.join(
   sql` || `,
 )}, ','), '')`
 
+/** The message itself has it: it has a row only if that says something else now, and still when and how it came first. */
+const IS_FIRST = sql`(m.first_reception is not null and m.first_reception ->> 0 = s.id
+  and m.first_reception ->> 1 = ${field('gateway')})`
+const atFirst = (place: number, name: string) =>
+  sql`iif(${IS_FIRST}, m.first_reception ->> ${sql.raw(String(place))}, ${field(name)})`
+
 const RECEPTION_VALUES = {
-  ...SIGNAL,
+  t: atFirst(2, 't'),
+  rxSnr: atFirst(3, 'rxSnr'),
+  rxRssi: atFirst(4, 'rxRssi'),
+  hopsAway: atFirst(5, 'hopsAway'),
   messageId: sql`m.id`,
   sourceId: sql`s.id`,
   gateway: field('gateway'),
@@ -132,9 +140,7 @@ const IS_LATEST_WORD = sql`not exists (select 1 from neighbors x
 const IS_HEARD_BY_FEW = sql`(${field('gateway')} = 0
   or (select count(*) from receptions x where x.message_id = m.id) < ${sql.raw(String(MAX_RECEPTIONS))})`
 
-// Nor is the one that the message itself has, unless that says something else now.
-const IS_NOT_FIRST = sql`not (m.first_reception is not null and m.first_reception ->> 0 = s.id
-  and m.first_reception ->> 1 = ${field('gateway')} and ${DIFFERS} is null)`
+const IS_NOT_FIRST = sql`not (${IS_FIRST} and ${DIFFERS} is null)`
 
 /** A sender beyond the limit of new nodes per hour gets no row and no place on the map. */
 const OF_SENDER = (nodeNum: string) => sql`cross join nodes n on n.node_num = ${field(nodeNum)}`

@@ -8,7 +8,7 @@ const KEPT_BODIES = 4
 
 /** A new message changes no counter: its id does. */
 export const revisionOf = sql<number>`${revisions.value} + iif(${revisions.name} = 'messages',
-  coalesce((select max(id) from messages), 0), 0)`
+  max(0, coalesce((select max(id) from messages), 0)), 0)`
 
 const queries = prepareOnce((db) => ({
   revision: db
