@@ -18,11 +18,12 @@ export const packetPages = sqliteTable(
     tFirst: integer('t_first').notNull(),
     tLast: integer('t_last').notNull(),
     replayed: integer('replayed').notNull(),
-    // JSON: lists of what a filter looks for before it opens a page, each once.
+    // A filter looks at these before it opens a page. Each has its values once.
+    /** JSON: null for an undecrypted packet. */
     ports: text('ports').notNull(),
-    /** Numbers of nodes, without the broadcast address. */
+    /** JSON: numbers of nodes, without the broadcast address. */
     receivers: text('receivers').notNull(),
-    /** `sender:source:gateway` of each verified signature. */
+    /** JSON: `sender:source:gateway` of each verified signature. */
     signed: text('signed').notNull(),
     /** JSON: sender and packet id of each packet in hexadecimal; null for a deleted one. */
     keys: text('keys').notNull(),
