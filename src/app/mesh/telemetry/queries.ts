@@ -116,10 +116,25 @@ const readFresh = (db: Db, isPacked: boolean, isSeen = ANY, isPackedSeen = ANY) 
     cross join json_each(r.body, ${pathOf(asked.metric)}) e where e.type = 'array' and ${which} and ${isPackedSeen} group by r.t`
   const inRange = (of: string) =>
     sql`${sql.raw(of)}.node_id = ${value('nodeId')} and ${sql.raw(of)}.t >= ${value('from')} and ${sql.raw(of)}.t <= ${value('to')}`
-  const plain = sql`select d.t, ${OF_MEASUREMENTS} from telemetry_dirty d cross join telemetry x where d.node_id = ${value('nodeId')}
-      and d.metric = ${value('metric')} and d.t >= ${value('from')} and d.t <= ${value('to')} and x.node_id = d.node_id
-      and x.metric = d.metric and x.t >= d.t and x.t < d.t + ${sql.raw(String(HOUR_MS))} and ${isSeen} group by d.t`
-  if (!isPacked) return sumsFrom(db, [plain], [])
+  const isFresh = sql`d.node_id = ${value('nodeId')} and d.metric = ${value('metric')} and d.t >= ${value('from')}
+    and d.t <= ${value('to')} and x.node_id = d.node_id and x.metric = d.metric and x.t >= d.t
+    and x.t < d.t + ${sql.raw(String(HOUR_MS))} and ${isSeen}`
+  const rows = sql`telemetry_dirty d cross join telemetry x`
+  if (!isPacked) {
+    return db
+      .select({
+        t: sql<number>`d.t`,
+        n: sql<number>`count(*)`,
+        min: sql<number>`min(x.v)`,
+        max: sql<number>`max(x.v)`,
+        sum: sql<number>`sum(x.v)`,
+      })
+      .from(rows)
+      .where(isFresh)
+      .groupBy(sql`d.t`)
+      .prepare()
+  }
+  const plain = sql`select d.t, ${OF_MEASUREMENTS} from ${rows} where ${isFresh} group by d.t`
   return sumsFrom(
     db,
     [plain],
@@ -145,7 +160,14 @@ const readRaw = (db: Db, isPacked: boolean, isSeen = ANY, isPackedSeen = ANY) =>
 }
 
 const readRollUp = (db: Db, table: typeof telemetryHourly | typeof telemetryDaily, packed: readonly SQL[]) =>
-  sumsFrom(db, [sql`select t, n, min, max, sum from ${table} where ${isInRange(table)}`], packed)
+  packed.length > 0
+    ? sumsFrom(db, [sql`select t, n, min, max, sum from ${table} where ${isInRange(table)}`], packed)
+    : db
+        .select({ t: table.t, n: table.n, min: table.min, max: table.max, sum: table.sum })
+        .from(table)
+        .where(isInRange(table))
+        .orderBy(table.t)
+        .prepare()
 
 const inRows = (from: SQL, which: SQL, isIn: SQL) => sql`select e.key + 0 from ${from} cross join json_each(r.body) e
   where e.type = 'object' and ${which} and exists (select 1 from json_each(e.value) x where x.type = 'array' and ${isIn})`
