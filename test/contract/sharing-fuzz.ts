@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { item } from '../support/mesh/delivery.ts'
+import { EMPTY_PAGES } from '../support/mesh/measurements.ts'
 import { LOCAL, packet, text } from '../support/mesh/mesh.ts'
 import {
   type Eyes,
@@ -169,6 +170,7 @@ async function play(
   hidden: ReadonlySet<number>,
 ): Promise<void> {
   await Promise.all(EMPTIED.split(' ').map((table) => service.sql(`delete from ${table}`)))
+  for (const statement of EMPTY_PAGES) await service.sql(statement)
   await service.sql('delete from nodes')
   const start = Date.now() - 600_000
   const told = [

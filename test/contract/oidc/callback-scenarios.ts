@@ -161,7 +161,8 @@ export function callbackCases(scene: () => Scene): void {
     const ends = []
     for (const callback of callbacks.toReversed()) ends.push((await browser.request(callback)).headers.get('location'))
     expect(ends).toEqual(ways.toReversed())
-    expect([...browser.cookies.keys()]).toEqual(['mesh_session'])
+    // On the edge another one names the browser's latest change.
+    expect([...browser.cookies.keys()].filter((name) => name !== 'mesh_bookmark')).toEqual(['mesh_session'])
   })
 
   test('HEAD and POST on the callback change nothing', async () => {

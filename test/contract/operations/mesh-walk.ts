@@ -79,8 +79,11 @@ async function walkKnowledge({ call }: Walker): Promise<void> {
 async function walkTexts({ call }: Walker, token: object): Promise<void> {
   const { messages } = await call('GET /api/messages', { query: '?q=hello' })
   await call('GET /api/messages/:id/receptions', { ids: [Object(messages)[0].id] })
-  const allowed = `?radio=${RADIO}&kind=texts&kind=traceroutes`
+  const allowed = `?radio=${RADIO}&kind=texts&kind=traceroutes&kind=requests&kind=settings`
   await call('GET /api/ingest/commands', { ...token, query: `${allowed}&wait=0` })
+  const lora = { section: 'lora', readAt: Date.now(), values: { hopLimit: 3 } }
+  const shown = await call('PUT /api/ingest/settings', { ...token, body: { radio: RADIO, sections: [lora] } })
+  expect(shown).toEqual({ isKnown: true })
   await call('POST /api/messages', { body: { text: 'from far away', channel: 0, radio: RADIO } })
   await call('POST /api/traceroutes', { body: { to: FAR, radio: RADIO } })
   const { commands } = await call('GET /api/ingest/commands', { ...token, query: `${allowed}&wait=5` })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { NeighborInfoSchema, RouteDiscoverySchema, WaypointSchema } from '../../../src/meshtastic/gen/payloads_pb.ts'
 import { PortNum } from '../../../src/meshtastic/gen/ports_pb.ts'
 import { item } from '../../support/mesh/delivery.ts'
-import { MEASUREMENTS } from '../../support/mesh/measurements.ts'
+import { LOGGED, MEASUREMENTS, RECEPTIONS } from '../../support/mesh/measurements.ts'
 import { nodeStatus, packet, position, seconds, telemetry, text, user } from '../../support/mesh/mesh.ts'
 import { createSigner } from '../../support/mesh/signer.ts'
 import { type Client, createClient, refusal } from '../service.ts'
@@ -13,6 +13,12 @@ const HEARD = 0xb0cb0002
 const KEY = 'a channel key of 32 characters !!'
 
 const TABLES = ['messages', 'receptions', 'telemetry', 'positions', 'packets', 'traceroutes', 'neighbors', 'waypoints']
+/** Those that have two forms. */
+const BOTH_FORMS: Readonly<Record<string, string>> = {
+  receptions: RECEPTIONS,
+  telemetry: MEASUREMENTS,
+  packets: LOGGED,
+}
 
 /** A collector on another machine delivers what its radio hears. */
 export function ingestScenarios(admin: () => Client): void {
@@ -25,9 +31,7 @@ export function ingestScenarios(admin: () => Client): void {
     Object.fromEntries(
       await Promise.all(
         [...TABLES, 'nodes', 'sources', 'channels'].map(async (table) => {
-          const [row] = await admin().service.sql(
-            `select count(*) as n from ${table === 'telemetry' ? MEASUREMENTS : table}`,
-          )
+          const [row] = await admin().service.sql(`select count(*) as n from ${BOTH_FORMS[table] ?? table}`)
           return [table, Number(row?.['n'])] as const
         }),
       ),

@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { item } from '../../support/mesh/delivery.ts'
 import { LOCAL, packet, text } from '../../support/mesh/mesh.ts'
+import { EMPTY_PAGES } from '../../support/mesh/measurements.ts'
 import {
   channelsAmong,
   type Eyes,
@@ -55,6 +56,7 @@ export function sharingScenarios(admin: () => Client): void {
   /** Empties the mesh and stores these items, one after the other. */
   async function play(all: readonly Said[], hidden: ReadonlySet<number>): Promise<void> {
     for (const table of EMPTIED.split(' ')) await admin().service.sql(`delete from ${table}`)
+    for (const statement of EMPTY_PAGES) await admin().service.sql(statement)
     // Also the other end of the traceroutes: other scenarios leave it as a node that has been silent for years.
     await admin().service.sql(`delete from nodes where node_num in (${[...NODES, LOCAL].join()})`)
     await admin().service.sql('delete from deleted_nodes')

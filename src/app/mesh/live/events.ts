@@ -40,15 +40,18 @@ export function createEvents(
     isDue = true
     if (isWaking) return
     isWaking = true
-    while (isDue) {
-      isDue = false
-      let woken = 0
-      for (const wake of listeners) {
-        wake()
-        if (++woken % SLICE === 0) await nextTurn()
+    try {
+      while (isDue) {
+        isDue = false
+        let woken = 0
+        for (const wake of listeners) {
+          wake()
+          if (++woken % SLICE === 0) await nextTurn()
+        }
       }
+    } finally {
+      isWaking = false
     }
-    isWaking = false
   }
   return {
     epoch: `${clock.now().toString(36)}${name}`,
