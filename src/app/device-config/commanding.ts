@@ -1,4 +1,4 @@
-import { isDownlinkSection, MAX_SECTION_JSON } from '../../shared/mesh/downlink.ts'
+import { isDownlinkSection, isKeptField, MAX_SECTION_JSON } from '../../shared/mesh/downlink.ts'
 import { isUnderWay } from '../../shared/mesh/change-states.ts'
 import { lossOf } from '../../shared/mesh/losses.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
@@ -37,6 +37,18 @@ export async function findListening({ store, now }: Ctx, source: string): Promis
   return { ...collector, isListening: isListeningAt(listenedAt, now()) && readKinds(kinds).includes('settings') }
 }
 
+/** A section as an editor of a collector's radio may change it. */
+export function describeKept<Described extends DescribedSection | undefined>(
+  section: string,
+  described: Described,
+): Described {
+  if (described === undefined) return described
+  const fields = described.fields.map((field) =>
+    isKeptField(section, field.path) ? { ...field, readOnly: true } : field,
+  )
+  return { ...described, fields }
+}
+
 /** Changes with the values that are stored of a section. */
 export function revisionOf({ values }: Pick<StoredSection, 'values'>): string {
   return sha256Hex(JSON.stringify(values)).slice(0, 22)
@@ -55,7 +67,7 @@ export async function commandChange(
 ): Promise<Change | null> {
   const { store } = ctx
   const { source } = collector
-  const described = (await readDescribed(ctx)).get(section)
+  const described = describeKept(section, (await readDescribed(ctx)).get(section))
   const stored = (await readSections(store, source)).find((each) => each.section === section)
   if (described === undefined || stored === undefined || !isDownlinkSection(section)) {
     throw new AppError('section_not_found')
