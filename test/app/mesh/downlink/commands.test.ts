@@ -291,6 +291,46 @@ describe('settings of the radio of a collector', () => {
     expect(await read()).toMatchObject({ sources: [], sections: [] })
   })
 
+  it('are changed by one administrator at a time, also if several ask at once', async () => {
+    await poll({ kinds: SETTINGS })
+    await show([lora, { section: 'device', readAt: START, values: { tzdef: 'CET-1' } }])
+    // Whatever the first one looked for, the other ones are done before it writes.
+    const { store } = app
+    let meanwhile: (() => Promise<void>) | null = null
+    const atomic: typeof store.atomic = async (all, flush) => {
+      const first = meanwhile
+      meanwhile = null
+      await first?.()
+      return store.atomic(all, flush)
+    }
+    Object.assign(app.ports, { store: Object.create(store, { atomic: { value: atomic } }) })
+    const ask = async (section: string, values: object) => {
+      const answer = await admin.send('PUT', `/api/configuration/${section}`, { values })
+      return [answer.status, Object(await answer.json()).code]
+    }
+    const rows = (table: string, which = 'true') =>
+      store.sqlite.prepare(`select count(*) from ${table} where ${which}`).pluck().get()
+    const both = async (section: string, values: object) => {
+      const answers: unknown[] = []
+      meanwhile = async () => void answers.push(await ask('device', { tzdef: 'UTC' }))
+      answers.push(await ask(section, values), meanwhile)
+      return [
+        ...answers,
+        rows('device_config_changes', "section = 'device' and state = 'waiting'"),
+        rows('device_config_changes', "state = 'waiting'"),
+        rows('radio_commands'),
+        rows('audit_log', "action = 'configuration_updated'"),
+      ]
+    }
+    const once = [[202, undefined], [409, 'configuration_change_in_progress'], null]
+    expect(await both('lora', { hopLimit: 4 })).toStrictEqual([...once, 1, 1, 1, 1])
+    // A change of which nothing was heard for long holds no other one up.
+    store.sqlite.exec(
+      `update device_config_changes set state = 'applying', requested_at = requested_at - ${16 * 60_000}`,
+    )
+    expect(await both('device', { tzdef: 'GMT' })).toStrictEqual([...once, 1, 1, 2, 2])
+  })
+
   it.each([
     ['POST', '/api/messages', { text: 'x' }, '/api/messages'],
     ['POST', '/api/messages', { text: 'x' }, '/api/messages?channel=0'],
