@@ -1,9 +1,10 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { deviceConfig } from '../../db/schema.ts'
-import { built, type Statement } from '../../db/store.ts'
+import { built, type Statement, type Store } from '../../db/store.ts'
 import type { SectionInput } from '../../meshtastic/config/change.ts'
 import { isDownlinkSection, isKeptField, MAX_SECTION_JSON } from '../../shared/mesh/downlink.ts'
+import { DAY_MS } from '../../shared/time.ts'
 import type { Ports } from '../base/context.ts'
 import { AppError, oneLine } from '../http/errors.ts'
 import { timeField } from '../http/fields.ts'
@@ -81,6 +82,27 @@ export async function storeCollected(
     ...rows,
   ])
   return true
+}
+
+/** How long a service knows the settings of a radio whose collector does not ask for commands. */
+const UNASKED_MS = DAY_MS
+
+/**
+ * Deletes the settings of collectors' radios that nobody shows any more. A collector that comes back delivers them again.
+ * Returns the number of sections.
+ */
+export async function forgetUnshown({ db }: Store, now: number): Promise<number> {
+  const deleted = await db
+    .delete(deviceConfig)
+    .where(
+      // The clock may have been set meanwhile.
+      sql`source_id in (select s.id from sources s left join radio_listeners l on l.source_id = s.id
+        where s.kind = 'ingest' and (l.listened_at is null
+          or l.listened_at not between ${now - UNASKED_MS} and ${now + UNASKED_MS}))`,
+    )
+    .returning({ section: deviceConfig.section })
+    .all()
+  return deleted.length
 }
 
 /** The values of a section that are settings and no secrets. */

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEvents } from '../../../../src/app/mesh/live/events.ts'
 import { expireCommands } from '../../../../src/app/mesh/downlink/commands.ts'
+import { deleteOld } from '../../../../src/app/upkeep/upkeep.ts'
 import { WHOLE_SCOPE } from '../../../../src/shared/access/scope.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
 import { createManualClock } from '../../../support/manual-clock.ts'
@@ -8,7 +9,8 @@ import { item } from '../../../support/mesh/delivery.ts'
 import { FAR, LOCAL } from '../../../support/mesh/mesh.ts'
 import { until } from '../../../support/radio/service.ts'
 
-const YEAR = 365 * 86_400_000
+const DAY = 86_400_000
+const YEAR = 365 * DAY
 const CLAIM = 'c'.repeat(32)
 const MAY_SEND = { messages: { read: true, write: true }, info: { read: true, write: true } }
 
@@ -289,6 +291,25 @@ describe('settings of the radio of a collector', () => {
     expect(Object(await answer.json())).toMatchObject({ code: 'radio_unavailable' })
     await poll()
     expect(await read()).toMatchObject({ sources: [], sections: [] })
+  })
+
+  it('are forgotten when their collector has not asked for commands for a day', async () => {
+    // Those of a radio of this service stay.
+    app.store.sqlite.exec(`insert into sources (id, kind, name, created_at) values (90, 'tcp', 'own', 1);
+      insert into device_config values (90, 'lora', '{}', '{}', 1)`)
+    const left = async (ms: number) => {
+      await deleteOld({ ...app.ports, now: () => app.clock.now + ms }, async () => true)
+      return app.store.sqlite.prepare('select count(*) from device_config where source_id <> 90').pluck().get()
+    }
+    await poll({ kinds: SETTINGS })
+    await show([lora])
+    expect([await left(0), await left(DAY), await left(DAY + 1)]).toStrictEqual([1, 1, 0])
+    await show([lora])
+    expect([await left(-DAY), await left(-DAY - 1)]).toStrictEqual([1, 0])
+    await show([lora])
+    app.store.sqlite.exec('delete from radio_listeners')
+    expect(await left(0)).toBe(0)
+    expect((await read()).sources).toStrictEqual(['own'])
   })
 
   it('are changed by one administrator at a time, also if several ask at once', async () => {
