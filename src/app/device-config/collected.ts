@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { deviceConfig } from '../../db/schema.ts'
-import { built, type Statement } from '../../db/store.ts'
+import { built, type Statement, type Store } from '../../db/store.ts'
 import type { SectionInput } from '../../meshtastic/config/change.ts'
-import { isDownlinkSection, MAX_SECTION_JSON } from '../../shared/mesh/downlink.ts'
+import { isDownlinkSection, isKeptField, MAX_SECTION_JSON } from '../../shared/mesh/downlink.ts'
+import { DAY_MS } from '../../shared/time.ts'
 import type { Ports } from '../base/context.ts'
-import { AppError } from '../http/errors.ts'
+import { AppError, oneLine } from '../http/errors.ts'
 import { timeField } from '../http/fields.ts'
 import type { contentSchemas } from '../mesh/downlink/contents.ts'
 import { ofToken } from '../mesh/downlink/commands.ts'
@@ -83,6 +84,27 @@ export async function storeCollected(
   return true
 }
 
+/** How long a service knows the settings of a radio whose collector does not ask for commands. */
+const UNASKED_MS = DAY_MS
+
+/**
+ * Deletes the settings of collectors' radios that nobody shows any more. A collector that comes back delivers them again.
+ * Returns the number of sections.
+ */
+export async function forgetUnshown({ db }: Store, now: number): Promise<number> {
+  const deleted = await db
+    .delete(deviceConfig)
+    .where(
+      // The clock may have been set meanwhile.
+      sql`source_id in (select s.id from sources s left join radio_listeners l on l.source_id = s.id
+        where s.kind = 'ingest' and (l.listened_at is null
+          or l.listened_at not between ${now - UNASKED_MS} and ${now + UNASKED_MS}))`,
+    )
+    .returning({ section: deviceConfig.section })
+    .all()
+  return deleted.length
+}
+
 /** The values of a section that are settings and no secrets. */
 function keepKnown({ fields }: Pick<DescribedSection, 'fields'>, values: Readonly<Record<string, unknown>>) {
   const kept: Record<string, unknown> = {}
@@ -117,7 +139,8 @@ function isPlain(value: unknown): boolean {
 
 /**
  * Changes a section because another service asked for it, as if somebody here had: `requestId` is the id of the change.
- * Throws as `changeSections`, and `configuration_changed` if the values are not those that were seen there.
+ * Throws as `changeSections`, `invalid_request` for a field that no command changes, and `configuration_changed` if the
+ * values are not those that were seen there.
  */
 export async function changeByCommand(
   ctx: SendCtx & { readonly requestId: string },
@@ -129,6 +152,12 @@ export async function changeByCommand(
   const [plan] = device.plan(new Map([[section, input]]))
   if (live === undefined || plan === undefined) throw new AppError('radio_unavailable', 'This radio is not connected')
   if (Object.keys(live.secrets).length > 0 || plan.secretsChanged.length > 0) throw new AppError('section_not_found')
+  // Also those that would change nothing now: the radio may have another value when it is changed.
+  const named = new Set([...Object.keys(values), ...plan.fields])
+  const issues = [...named].flatMap((path) =>
+    isKeptField(section, path) ? [{ path: `values.${path}`, message: 'read-only' }] : [],
+  )
+  if (issues.length > 0) throw new AppError('invalid_request', oneLine(issues), { issues })
   const isAsSeen = plan.fields.every((path) => JSON.stringify(plan.before[path]) === JSON.stringify(before[path]))
   if (!isAsSeen) throw new AppError('configuration_changed', 'The section has changed since it was read')
   const change = { ...input, confirm, revision: live.revision }

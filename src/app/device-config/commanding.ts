@@ -1,4 +1,5 @@
-import { isDownlinkSection, MAX_SECTION_JSON } from '../../shared/mesh/downlink.ts'
+import { sql } from 'drizzle-orm'
+import { isDownlinkSection, isKeptField, MAX_SECTION_JSON } from '../../shared/mesh/downlink.ts'
 import { isUnderWay } from '../../shared/mesh/change-states.ts'
 import { lossOf } from '../../shared/mesh/losses.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
@@ -6,14 +7,14 @@ import { audit } from '../audit/audit.ts'
 import { sha256Hex } from '../base/crypto.ts'
 import type { Ctx, SignedInCtx } from '../base/context.ts'
 import { AppError, type Issue, oneLine } from '../http/errors.ts'
-import { demandPlace, newCommandId, newPacketId, writeCommand } from '../mesh/downlink/commands.ts'
+import { demandPlace, isCommanded, newCommandId, newPacketId, writeCommand } from '../mesh/downlink/commands.ts'
 import { listListeners } from '../mesh/downlink/listening.ts'
 import { changeEvent } from '../mesh/live/events.ts'
 import { type Collector, isListeningAt, readKinds } from '../mesh/radios/listener.ts'
 import { nameSender } from '../mesh/sending/send.ts'
 import { said } from '../words/words.ts'
 import { type DescribedSection, readDescribed } from './described.ts'
-import { readChanges, readSections, type StoredSection, writeChange } from './records.ts'
+import { isFree, readChanges, readSections, type StoredSection, writeChange } from './records.ts'
 import type { Change } from './schemas.ts'
 
 /** A collector's radio, and whether its collector changes settings now. */
@@ -37,6 +38,18 @@ export async function findListening({ store, now }: Ctx, source: string): Promis
   return { ...collector, isListening: isListeningAt(listenedAt, now()) && readKinds(kinds).includes('settings') }
 }
 
+/** A section as an editor of a collector's radio may change it. */
+export function describeKept<Described extends DescribedSection | undefined>(
+  section: string,
+  described: Described,
+): Described {
+  if (described === undefined) return described
+  const fields = described.fields.map((field) =>
+    isKeptField(section, field.path) ? { ...field, readOnly: true } : field,
+  )
+  return { ...described, fields }
+}
+
 /** Changes with the values that are stored of a section. */
 export function revisionOf({ values }: Pick<StoredSection, 'values'>): string {
   return sha256Hex(JSON.stringify(values)).slice(0, 22)
@@ -55,7 +68,7 @@ export async function commandChange(
 ): Promise<Change | null> {
   const { store } = ctx
   const { source } = collector
-  const described = (await readDescribed(ctx)).get(section)
+  const described = describeKept(section, (await readDescribed(ctx)).get(section))
   const stored = (await readSections(store, source)).find((each) => each.section === section)
   if (described === undefined || stored === undefined || !isDownlinkSection(section)) {
     throw new AppError('section_not_found')
@@ -71,8 +84,9 @@ export async function commandChange(
   const changed = after.filter(({ path, value }) => JSON.stringify(value) !== JSON.stringify(before.get(path)))
   if (changed.length === 0) return null
   refuseUnconfirmed(section, described, changed, asked.confirm)
+  const since = ctx.now() - FORGOTTEN_MS
   const last = await readChanges(store, source)
-  if (last.some(({ state, at }) => isUnderWay(state) && at > ctx.now() - FORGOTTEN_MS)) {
+  if (last.some(({ state, at }) => isUnderWay(state) && at > since)) {
     throw new AppError('configuration_change_in_progress')
   }
   await demandPlace(ctx, collector)
@@ -91,17 +105,22 @@ export async function commandChange(
   }
   const was = Object.fromEntries(changed.map(({ path }) => [path, before.get(path) ?? null]))
   const content = { section, values: asked.values, before: was, confirm: asked.confirm }
+  const command = { id, kind: 'settings', content, packetId: newPacketId(), askedBy: by ?? '' } as const
+  const details = {
+    source,
+    section,
+    before: was,
+    after: Object.fromEntries(changed.map(({ path, value }) => [path, value])),
+    secretsChanged: [],
+  }
+  // Somebody else may have asked for another one since it was looked.
+  const isFirst = sql`exists (select 1 from device_config_changes where source_id = ${collector.sourceId} and id = ${id})`
   await store.atomic([
-    writeChange(store, source, change),
-    writeCommand(ctx, collector, { id, kind: 'settings', content, packetId: newPacketId(), askedBy: by ?? '' }),
-    audit(ctx, 'configuration_updated', {
-      source,
-      section,
-      before: was,
-      after: Object.fromEntries(changed.map(({ path, value }) => [path, value])),
-      secretsChanged: [],
-    }),
+    writeChange(store, source, change, isFree(collector, since)),
+    writeCommand(ctx, collector, command, isFirst),
+    audit(ctx, 'configuration_updated', details, { onlyIf: isFirst }),
   ])
+  if (!(await isCommanded(store, id))) throw new AppError('configuration_change_in_progress')
   ctx.events?.publish([changeEvent(source, change)])
   return change
 }

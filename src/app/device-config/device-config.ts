@@ -6,7 +6,7 @@ import { AppError } from '../http/errors.ts'
 import { changeEvent } from '../mesh/live/events.ts'
 import { writeSources } from '../mesh/radios/source-table.ts'
 import { nameSender, noteCommand, type SendCtx } from '../mesh/sending/send.ts'
-import { commandChange, findListening, type Listening, revisionOf } from './commanding.ts'
+import { commandChange, describeKept, findListening, type Listening, revisionOf } from './commanding.ts'
 import { readDescribed } from './described.ts'
 import { readChanges, readConfiguredSources, readSections, type StoredSection, writeChange } from './records.ts'
 import type { Change, overviewSchema, sectionChangeSchema, sectionSchema } from './schemas.ts'
@@ -64,7 +64,8 @@ export async function readSection(
     live ?? (await readSections(ctx.store, radio.source)).find((each) => each.section === section)
   if (described === undefined || found === undefined) throw new AppError('section_not_found')
   const changes = await readChanges(ctx.store, radio.source)
-  const isCollected = (await findCollected(ctx, radio))?.isListening === true
+  const collected = await findCollected(ctx, radio)
+  const isCollected = collected?.isListening === true
   return {
     source: radio.source,
     nodeNum: radio.nodeNum,
@@ -75,7 +76,7 @@ export async function readSection(
     revision: live?.revision ?? (isCollected ? revisionOf(found) : null),
     values: found.values,
     secrets: found.secrets,
-    ...described,
+    ...(collected === null ? described : describeKept(section, described)),
     regionPresets: (section === 'lora' ? (radio.device?.regionPresets() ?? []) : []).map((each) => ({
       ...each,
       presets: [...each.presets],

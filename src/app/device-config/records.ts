@@ -1,7 +1,8 @@
 import type { LiveSection } from './device.ts'
-import { and, asc, eq, inArray, isNull, ne, or, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNull, ne, or, type SQL, sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { deviceConfig, deviceConfigChanges, sources } from '../../db/schema.ts'
+import { insertSelect } from '../../db/insert-select.ts'
 import type { Statement, Store } from '../../db/store.ts'
 import type { SectionView } from '../../meshtastic/config/values.ts'
 import { type Source, writeSources } from '../mesh/radios/source-table.ts'
@@ -105,8 +106,16 @@ export async function readChanges(store: Store, source: string): Promise<Change[
 
 const pathsSchema = z.array(z.string())
 
-/** The statement that records a change as begun, replacing the section's earlier one. */
-export function writeChange(store: Store, source: string, change: Change): Statement {
+/** Condition: no change of a radio that was asked for later than this is under way. */
+export function isFree({ sourceId }: { readonly sourceId: number }, since: number): SQL {
+  return sql`not exists (select 1 from device_config_changes
+    where source_id = ${sourceId} and state in ('waiting', 'applying') and requested_at > ${since})`
+}
+
+/**
+ * The statement that records a change as begun, replacing the section's earlier one; `onlyIf`: only under this condition.
+ */
+export function writeChange(store: Store, source: string, change: Change, onlyIf = sql`true`): Statement {
   const { id, section, state, at, by, fields } = change
   const values = {
     id,
@@ -119,10 +128,11 @@ export function writeChange(store: Store, source: string, change: Change): State
     requestedBy: by,
     settledAt: null,
   }
-  return store.db
-    .insert(deviceConfigChanges)
-    .values({ sourceId: idOf(source), section, ...values })
-    .onConflictDoUpdate({ target: [deviceConfigChanges.sourceId, deviceConfigChanges.section], set: values })
+  const row = { sourceId: idOf(source), section, ...values }
+  return insertSelect(store.db, deviceConfigChanges, row, sql`where ${onlyIf}`).onConflictDoUpdate({
+    target: [deviceConfigChanges.sourceId, deviceConfigChanges.section],
+    set: values,
+  })
 }
 
 /**

@@ -4,6 +4,7 @@ import { deleteTrimmed } from '../audit/chain.ts'
 import { deleteOldRuns } from '../automation/runs.ts'
 import type { Ports } from '../base/context.ts'
 import type { Store } from '../../db/store.ts'
+import { forgetUnshown } from '../device-config/collected.ts'
 import { forgetKeys } from '../http/idempotency.ts'
 import { expireOutbox, OUTBOX_AGE_MS } from '../mesh/ingest/outbox.ts'
 import { endExpiredClaims } from '../mesh/radios/source-table.ts'
@@ -88,6 +89,7 @@ export async function deleteOld(
     automationRuns: await deleteOldRuns(store, now(), own()),
     alerts: await forgetAlerts(store, now(), own()),
     suspicions: await fadeSuspicions(store, now(), own()),
+    shownSettings: await forgetUnshown(store, now()),
     idempotencyKeys: await forgetKeys(store, now(), own()),
   }
   if (Object.values(deleted).some((rows) => rows > 0)) log.info('Old data deleted', deleted)

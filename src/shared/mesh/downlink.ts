@@ -43,6 +43,34 @@ export function isDownlinkSection(section: string): section is (typeof DOWNLINK_
   return DOWNLINK_SECTIONS.some((name) => name === section)
 }
 
+/**
+ * Fields of those sections that are shown, and changed only beside the radio, by section. A licensed radio has no keys: its
+ * firmware empties those of all channels. The others name pins, or what is wired to them.
+ */
+const KEPT_FIELDS: Readonly<Partial<Record<(typeof DOWNLINK_SECTIONS)[number], readonly string[]>>> = {
+  owner: ['isLicensed'],
+  device: ['buttonGpio', 'buzzerGpio'],
+  position: ['rxGpio', 'txGpio', 'gpsEnGpio'],
+  power: ['deviceBatteryInaAddress'],
+  display: ['oled'],
+  lora: ['serialHalOnly'],
+  cannedMessage: [
+    'rotary1Enabled',
+    'updown1Enabled',
+    'inputbrokerPinA',
+    'inputbrokerPinB',
+    'inputbrokerPinPress',
+    'allowInputSource',
+  ],
+  detectionSensor: ['monitorPin', 'usePullup'],
+  externalNotification: ['output', 'outputVibra', 'outputBuzzer', 'active', 'usePwm', 'useI2sAsBuzzer'],
+}
+
+/** Whether a command never changes a field. */
+export function isKeptField(section: string, path: string): boolean {
+  return isDownlinkSection(section) && KEPT_FIELDS[section]?.includes(path) === true
+}
+
 /** How long a command may wait for its collector. */
 export const COMMAND_MS = 60_000
 /** How long a collector's request for commands stays open. */

@@ -4,7 +4,7 @@ import { parseConfig } from '../../../src/app/config/config.ts'
 import { Config_LoRaConfig_RegionCode as RegionCode } from '../../../src/meshtastic/gen/config_pb.ts'
 import { type Downlink, startDownlink } from '../../../src/node/collector/downlink.ts'
 import type { NodeRadio } from '../../../src/node/radio/radio.ts'
-import { DOWNLINK_SECTIONS } from '../../../src/shared/mesh/downlink.ts'
+import { DOWNLINK_SECTIONS, isKeptField } from '../../../src/shared/mesh/downlink.ts'
 import { expireCommands } from '../../../src/app/mesh/downlink/commands.ts'
 import { describeAll } from '../../../src/app/device-config/described.ts'
 import { NO_SCOPE } from '../../../src/shared/access/scope.ts'
@@ -131,6 +131,13 @@ it('shows and changes the sections without secrets, and tells what became of it;
   })
   expect((await hill.read('lora'))['lastChange']).toMatchObject({ by: 'downlink:tuner', state: 'applied' })
 
+  // What empties the keys of all channels, and what is wired, is shown and not changed.
+  const { fields } = await read('/owner')
+  expect(fields).toContainEqual(expect.objectContaining({ path: 'isLicensed', readOnly: true }))
+  const licensed = { values: { isLicensed: true }, confirm: ['isLicensed'] }
+  for (const answer of [await put('owner', licensed), await put('device', { values: { buzzerGpio: 4 } })]) {
+    expect(answer).toMatchObject({ status: 400, body: { issues: [{ message: 'read-only' }] } })
+  }
   expect(await put('lora', { values: { hopLimit: 5 } })).toStrictEqual({ status: 200, body: { change: null } })
   expect(await put('lora', { values: { hopLimit: 4 }, revision })).toMatchObject({
     body: { code: 'configuration_changed' },
@@ -240,6 +247,9 @@ it('does nothing that a hostile service makes of it', async () => {
     { ...good, section: 'network', values: { wifiSsid: 'evil' }, before: { wifiSsid: 'home' }, confirm: ['wifiSsid'] },
     { ...good, section: 'channels', values: { channels: [] } },
     { ...good, section: 'serial', values: { enabled: true } },
+    { section: 'owner', values: { isLicensed: true }, before: { isLicensed: false }, confirm: ['isLicensed'] },
+    { section: 'owner', values: { isLicensed: false, shortName: 'X' }, before: { shortName: 'TR' }, confirm: [] },
+    { section: 'device', values: { buzzerGpio: 4 }, before: { buzzerGpio: 0 }, confirm: [] },
     { ...good, secrets: { psk: 'x' } },
     { ...good, values: { hopLimit: 5, psk: 'x' } },
     { ...good, values: { region: 'US' }, before: { region: 'EU_868' } },
@@ -266,10 +276,17 @@ it('does nothing that a hostile service makes of it', async () => {
   expect(refused[0]).toMatchObject({ details: { askedBy: 'mallory', kind: 'settings' } })
 })
 
-it('has no section with a secret, or with bytes, which keys are', () => {
+it('has no section with a secret, or with bytes, which keys are, and keeps each field that names a pin', () => {
   const all = describeAll()
   const held = DOWNLINK_SECTIONS.filter(
     (section) => all[section]?.fields.some(({ secret, type }) => secret || type === 'bytes') !== false,
   )
   expect(held).toStrictEqual([])
+  const paths = DOWNLINK_SECTIONS.flatMap((section) =>
+    (all[section]?.fields ?? []).map(({ path }) => ({ section, path, isKept: isKeptField(section, path) })),
+  )
+  const wired = paths.filter(({ path }) => /gpio|pin(?!g)|^output(?!Ms)|address|i2s/i.test(path))
+  expect(wired.filter(({ isKept }) => !isKept)).toStrictEqual([])
+  // As many as are listed: each one is a field of the table.
+  expect(paths.filter(({ isKept }) => isKept)).toHaveLength(23)
 })

@@ -1,6 +1,7 @@
 import { eq, getTableColumns, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { deviceConfigChanges, radioCommands, sources } from '../../../db/schema.ts'
+import { insertSelect } from '../../../db/insert-select.ts'
 import { built, type Statement, type Store } from '../../../db/store.ts'
 import type { ChangeState } from '../../../shared/mesh/change-states.ts'
 import { COMMAND_MS, type CommandKind } from '../../../shared/mesh/downlink.ts'
@@ -151,7 +152,10 @@ export async function demandPlace({ store }: Pick<Ports, 'store'>, { sourceId }:
   throw new AppError('queue_full', 'Too many packets are waiting to be sent', { retryAfter: 10 })
 }
 
-/** Statement that asks the collector of a radio to send a packet. The same step stores its row as `waiting`. */
+/**
+ * Statement that asks the collector of a radio to send a packet; `onlyIf`: only under this condition. The same step stores
+ * its row as `waiting`.
+ */
 export function writeCommand(
   { store, now }: Pick<Ports, 'store'> & { now(): number },
   { sourceId, nodeNum }: Collector,
@@ -162,9 +166,10 @@ export function writeCommand(
     readonly packetId: number
     readonly askedBy: string
   },
+  onlyIf = sql`true`,
 ): Statement {
   const createdAt = now()
-  return store.db.insert(radioCommands).values({
+  const row = {
     id: newCommandId(),
     ...command,
     sourceId,
@@ -172,7 +177,13 @@ export function writeCommand(
     fromNodeNum: nodeNum,
     createdAt,
     expiresAt: createdAt + COMMAND_MS,
-  })
+  }
+  return insertSelect(store.db, radioCommands, row, sql`where ${onlyIf}`)
+}
+
+/** Whether there is a command with this id; an ended one stays for a day. */
+export async function isCommanded({ db }: Store, id: string): Promise<boolean> {
+  return (await db.$count(radioCommands, eq(radioCommands.id, id))) > 0
 }
 
 type Row = Omit<Command, 'content' | 'expiresInMs'> & { readonly content: string; readonly expiresAt: number }

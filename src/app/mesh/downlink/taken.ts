@@ -71,6 +71,7 @@ export async function noteRefusal(
 type Row = {
   readonly id: string
   readonly claim: string
+  readonly packetId: number
   readonly refusal: string | null
   readonly told: string | null
   readonly state: string | null
@@ -87,7 +88,7 @@ const STATE = `coalesce(m.delivery_state, r.state, q.state, case d.state when 'a
 const NOTICE = 'coalesce(m.notice, r.notice, q.notice, substr(d.reason, 1, 200))'
 
 /** What is known of the packets and changes of commands, by their own rows. */
-const FOUND = sql.raw(`select t.id, t.claim, t.refusal, t.told, ${STATE} as state,
+const FOUND = sql.raw(`select t.id, t.claim, t.packet_id as packetId, t.refusal, t.told, ${STATE} as state,
     coalesce(m.routing_error, r.routing_error, q.routing_error) as error,
     ${NOTICE} as notice, q.answered_at as answeredAt, d.differing
   from taken_commands t
@@ -142,6 +143,8 @@ function stateOf(row: Row, isBegun: boolean): Omit<Report, 'id' | 'claim'> | nul
   }
   // Its row was deleted: what was told about it stays.
   if (row.state === null && row.told !== null) return null
+  // A later change of the section takes the row of one that had begun.
+  if (row.state === null && row.packetId === 0 && !isBegun) return is('unknown', UNREPORTED)
   switch (row.state) {
     case null:
     case 'queued':

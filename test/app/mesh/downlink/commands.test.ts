@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEvents } from '../../../../src/app/mesh/live/events.ts'
 import { expireCommands } from '../../../../src/app/mesh/downlink/commands.ts'
+import { deleteOld } from '../../../../src/app/upkeep/upkeep.ts'
 import { WHOLE_SCOPE } from '../../../../src/shared/access/scope.ts'
 import { auditRows, type Client, createTestApp, START, type TestApp } from '../../../support/app.ts'
 import { createManualClock } from '../../../support/manual-clock.ts'
@@ -8,7 +9,8 @@ import { item } from '../../../support/mesh/delivery.ts'
 import { FAR, LOCAL } from '../../../support/mesh/mesh.ts'
 import { until } from '../../../support/radio/service.ts'
 
-const YEAR = 365 * 86_400_000
+const DAY = 86_400_000
+const YEAR = 365 * DAY
 const CLAIM = 'c'.repeat(32)
 const MAY_SEND = { messages: { read: true, write: true }, info: { read: true, write: true } }
 
@@ -289,6 +291,65 @@ describe('settings of the radio of a collector', () => {
     expect(Object(await answer.json())).toMatchObject({ code: 'radio_unavailable' })
     await poll()
     expect(await read()).toMatchObject({ sources: [], sections: [] })
+  })
+
+  it('are forgotten when their collector has not asked for commands for a day', async () => {
+    // Those of a radio of this service stay.
+    app.store.sqlite.exec(`insert into sources (id, kind, name, created_at) values (90, 'tcp', 'own', 1);
+      insert into device_config values (90, 'lora', '{}', '{}', 1)`)
+    const left = async (ms: number) => {
+      await deleteOld({ ...app.ports, now: () => app.clock.now + ms }, async () => true)
+      return app.store.sqlite.prepare('select count(*) from device_config where source_id <> 90').pluck().get()
+    }
+    await poll({ kinds: SETTINGS })
+    await show([lora])
+    expect([await left(0), await left(DAY), await left(DAY + 1)]).toStrictEqual([1, 1, 0])
+    await show([lora])
+    expect([await left(-DAY), await left(-DAY - 1)]).toStrictEqual([1, 0])
+    await show([lora])
+    app.store.sqlite.exec('delete from radio_listeners')
+    expect(await left(0)).toBe(0)
+    expect((await read()).sources).toStrictEqual(['own'])
+  })
+
+  it('are changed by one administrator at a time, also if several ask at once', async () => {
+    await poll({ kinds: SETTINGS })
+    await show([lora, { section: 'device', readAt: START, values: { tzdef: 'CET-1' } }])
+    // Whatever the first one looked for, the other ones are done before it writes.
+    const { store } = app
+    let meanwhile: (() => Promise<void>) | null = null
+    const atomic: typeof store.atomic = async (all, flush) => {
+      const first = meanwhile
+      meanwhile = null
+      await first?.()
+      return store.atomic(all, flush)
+    }
+    Object.assign(app.ports, { store: Object.create(store, { atomic: { value: atomic } }) })
+    const ask = async (section: string, values: object) => {
+      const answer = await admin.send('PUT', `/api/configuration/${section}`, { values })
+      return [answer.status, Object(await answer.json()).code]
+    }
+    const rows = (table: string, which = 'true') =>
+      store.sqlite.prepare(`select count(*) from ${table} where ${which}`).pluck().get()
+    const both = async (section: string, values: object) => {
+      const answers: unknown[] = []
+      meanwhile = async () => void answers.push(await ask('device', { tzdef: 'UTC' }))
+      answers.push(await ask(section, values), meanwhile)
+      return [
+        ...answers,
+        rows('device_config_changes', "section = 'device' and state = 'waiting'"),
+        rows('device_config_changes', "state = 'waiting'"),
+        rows('radio_commands'),
+        rows('audit_log', "action = 'configuration_updated'"),
+      ]
+    }
+    const once = [[202, undefined], [409, 'configuration_change_in_progress'], null]
+    expect(await both('lora', { hopLimit: 4 })).toStrictEqual([...once, 1, 1, 1, 1])
+    // A change of which nothing was heard for long holds no other one up.
+    store.sqlite.exec(
+      `update device_config_changes set state = 'applying', requested_at = requested_at - ${16 * 60_000}`,
+    )
+    expect(await both('device', { tzdef: 'GMT' })).toStrictEqual([...once, 1, 1, 2, 2])
   })
 
   it.each([

@@ -50,6 +50,27 @@ it('tells each state of a command once', async () => {
   expect(await tell(false)).toStrictEqual([])
 })
 
+it('does not know what became of a change of settings whose row a later one has taken', async () => {
+  const change = { id: word(1), claim: word(0), fromNodeNum: LOCAL, packetId: 0 }
+  await writeDown(app.store, change, START)
+  await take(2)
+  const state = (id: string) =>
+    app.store.sqlite
+      .prepare(
+        `insert or replace into device_config_changes (source_id, section, id, state, fields, differing, requested_at)
+          values (1, 'lora', ?, 'applied', '[]', '[]', 1)`,
+      )
+      .run(id)
+  state(word(1))
+  state('of somebody here')
+  expect(await tell()).toStrictEqual([])
+  expect(await tell(false)).toStrictEqual([
+    [1, 'unknown', 'UNREPORTED'],
+    [2, 'failed', 'NOT_SENT'],
+  ])
+  expect(await tell(false)).toStrictEqual([])
+})
+
 it('tells what is heard later, however many commands followed', async () => {
   for (let n = 1; n <= 120; n++) {
     await take(n)
