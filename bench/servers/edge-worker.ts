@@ -1,5 +1,5 @@
 // The worker's own code on the D1 of workerd, with counts of what D1 charges.
-import type { D1Database } from '@cloudflare/workers-types'
+import type { D1Database, D1DatabaseSession } from '@cloudflare/workers-types'
 import worker from '../../src/edge/worker.ts'
 import { PASSWORD } from './processes.ts'
 
@@ -63,19 +63,22 @@ export function counting(database: D1Database): Counted {
     real.set(wrapped, { statement, query })
     return wrapped
   }
-  const proxy = new Proxy(database, {
-    get: (target, name) => {
-      if (name === 'prepare') return (query: string) => wrap(target.prepare(query), query)
-      if (name !== 'batch') return Reflect.get(target, name).bind(target)
-      return async (statements: Prepared[]) => {
-        counted.trips++
-        const known = statements.map((each) => real.get(each) ?? { statement: each, query: '' })
-        const answers = await target.batch(known.map(({ statement }) => statement))
-        return answers.map((answer, n) => note(answer, known[n]?.query ?? ''))
-      }
-    },
-  })
-  return Object.assign(counted, { database: proxy })
+  const asking = <T extends D1Database | D1DatabaseSession>(asked: T): T =>
+    new Proxy(asked, {
+      get: (target, name) => {
+        if (name === 'prepare') return (query: string) => wrap(target.prepare(query), query)
+        if (name === 'withSession') return (from: string) => asking(database.withSession(from))
+        const value: unknown = Reflect.get(target, name)
+        if (name !== 'batch') return typeof value === 'function' ? value.bind(target) : value
+        return async (statements: Prepared[]) => {
+          counted.trips++
+          const known = statements.map((each) => real.get(each) ?? { statement: each, query: '' })
+          const answers = await target.batch(known.map(({ statement }) => statement))
+          return answers.map((answer, n) => note(answer, known[n]?.query ?? ''))
+        }
+      },
+    })
+  return Object.assign(counted, { database: asking(database) })
 }
 
 /** The worker with its administrator signed in. */
