@@ -126,7 +126,7 @@ test('quiet hours hold a message, and it follows when they are given up', async 
 
 test('an alarm rings though its object was evicted; without the object the trigger sends', async () => {
   const before = received.length
-  await workerd.sql('update alert_deliveries set created_at = 0')
+  await workerd.sql('update alert_deliveries set due_at = 0')
   await say('help her', 3)
   await expect.poll(async () => (await workerd.live.alarms()).next).not.toBeNull()
   await workerd.live.die().catch(() => {})

@@ -76,6 +76,15 @@ test('the page System reads 2000 rows at most, however many sign-ins failed', as
   expect(d1.takeRead()).toBeLessThanOrEqual(2000)
 })
 
+test('who heard whom is read and sorted once, however many links there are', async () => {
+  const numbers = 'with recursive i(n) as (select 1 union all select n + 1 from i where n < 3000)'
+  await workerd.sql(`${numbers} insert into heard_links (from_node_num, to_node_num, packets, snr, t)
+    select n, 7, 1, 1, ${app.clock.now} - n from i`)
+  d1.takeRead()
+  expect((await admin.send('GET', '/api/topology')).status).toBe(200)
+  expect(d1.takeRead()).toBeLessThanOrEqual(4 * 3000 + 100)
+})
+
 test('a cold dashboard reads each node once and 100 other rows at most, however many messages there are', async () => {
   const hour = 3_600_000
   const numbers = (count: number) =>

@@ -90,13 +90,13 @@ async function lookedAt(ctx: SignedInCtx, rule: AlertRule, language: string) {
 /** The number of messages. `times`: oldest first. `waitMs`: how long the first one after a pause waits for others. */
 function countTogether(times: readonly number[], waitMs: number): number {
   let count = 0
-  let latest = Number.NEGATIVE_INFINITY
+  let begunAt = Number.NEGATIVE_INFINITY
   let sentAt = Number.NEGATIVE_INFINITY
   for (const at of times) {
-    if (at < sentAt) continue
+    if (at <= sentAt && at < begunAt + TOGETHER_MS) continue
     count++
-    sentAt = Math.max(at + waitMs, latest + TOGETHER_MS)
-    latest = at
+    begunAt = at
+    sentAt = Math.max(at + waitMs, sentAt + TOGETHER_MS)
   }
   return count
 }

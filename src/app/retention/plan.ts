@@ -4,6 +4,7 @@ import { messages, nodes, packetPages, retentionPlans, RETAINED_TABLES, sweeps }
 import { literals } from '../../db/json-rows.ts'
 import { countedAs } from '../../db/runs.ts'
 import { prepareOnce, readTogether, type Statement, type Store } from '../../db/store.ts'
+import { isNameOf } from '../../shared/names.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 import type { Pause } from '../base/pacing/slices.ts'
@@ -94,7 +95,7 @@ export async function readPlans(store: Store): Promise<{ readonly plans: Plans; 
   const selects = [prepared.plans, prepared.sweeps, prepared.packet, prepared.message] as const
   const [plans, swept, [packet], [message]] = await readTogether(store, {}, selects)
   const beginnings = new Map<RetainedTable, number>()
-  for (const { name, doneBefore } of swept) if (name !== 'summaries') beginnings.set(name, doneBefore)
+  for (const { name, doneBefore } of swept) if (isNameOf(SETTING_OF, name)) beginnings.set(name, doneBefore)
   if (packet !== undefined) beginnings.set('packets', packet.t)
   if (message !== undefined && message.t !== null) beginnings.set('messages', message.t)
   return { plans: new Map(plans.map((plan) => [plan.table, plan])), beginnings }
@@ -178,7 +179,7 @@ export async function planRetention(
   const [before] = plans.values()
   // A plan of the future was made by a clock that was ahead.
   if (before !== undefined && before.plannedAt <= now && now - before.plannedAt < everyMs) return
-  await recountAll(store, pause)
+  if (!(await recountAll(store, { pause, share }))) return
   const known: NodeRow[] = []
   for (let after = 0, isLast = false; !isLast;) {
     const limit = partOf(NODES_AT_ONCE, share())

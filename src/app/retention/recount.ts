@@ -1,8 +1,11 @@
 import { sql, type SQL } from 'drizzle-orm'
+import * as z from 'zod'
 import { insertSelect } from '../../db/insert-select.ts'
 import { messages, positions, receptions, rowCounts } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
+import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 import type { Pause } from '../base/pacing/slices.ts'
+import { endPass, leaveAt, readPlace } from '../base/pacing/sweeps.ts'
 import type { BoundTable } from './bounds.ts'
 
 /** Rows counted by one statement, without those of the last owner. */
@@ -35,7 +38,7 @@ function prepareTable(db: Db, table: Counted) {
       .where(sql`${key} > ${value('after')}`)
       .orderBy(key)
       .limit(1)
-      .offset(SLICE_ROWS)
+      .offset(value('rows'))
       .prepare(),
     count: insertSelect(
       db,
@@ -63,22 +66,60 @@ export function isRecounted(store: Store, table: BoundTable): table is Counted {
   return store.packs && Object.hasOwn(COUNTED, table)
 }
 
-/** Counts the rows of a table by owner. Returns whether it came to the end: `pause` is awaited after each slice. */
-export async function recount(store: Store, table: Counted, pause: Pause): Promise<boolean> {
-  const { next, count, clear } = queries(store)[table]
-  for (let after = -1; after < Number.MAX_SAFE_INTEGER;) {
-    const upTo = (await next.get({ after }))?.owner ?? Number.MAX_SAFE_INTEGER
-    await count.run({ after, upTo })
-    await clear.run({ after, upTo })
-    after = upTo
-    if (after < Number.MAX_SAFE_INTEGER && !(await pause())) return false
+/** `pause` is awaited after each slice, and ends the work when it returns false. */
+type Pace = { readonly pause: Pause; readonly share?: Share }
+
+const TABLES = ['messages', 'receptions', 'positions'] as const satisfies readonly Counted[]
+const placeSchema = z.object({ table: z.enum(TABLES), after: z.int() })
+/** The place behind all owners. */
+const LAST = Number.MAX_SAFE_INTEGER
+
+/**
+ * Counts the rows of a table by owner, from where the last run stopped. Returns whether it came to the end; then it
+ * counts anew only after `needsCount`.
+ */
+export async function recount(store: Store, table: Counted, pace: Pace): Promise<boolean> {
+  const name = `counts_of_${table}` as const
+  const begun = placeSchema.safeParse(await readPlace(store, name)).data
+  if (begun?.after === LAST) return true
+  const stopped = await countAfter(store, table, begun?.after ?? -1, pace)
+  await leaveAt(store, name, { table, after: stopped ?? LAST })
+  return stopped === null
+}
+
+/** The counts of a table are not those of its rows any more. */
+export function needsCount(store: Store, table: Counted): Promise<void> {
+  return endPass(store, `counts_of_${table}`)
+}
+
+/** Counts the rows of all these tables, where no trigger does, as `recount` does; anew after it came to the end. */
+export async function recountAll(store: Store, pace: Pace): Promise<boolean> {
+  if (!store.packs) return true
+  const begun = placeSchema.safeParse(await readPlace(store, 'counts')).data ?? null
+  for (const table of begun === null ? TABLES : TABLES.slice(TABLES.indexOf(begun.table))) {
+    const stopped = await countAfter(store, table, begun?.table === table ? begun.after : -1, pace)
+    if (stopped === null) continue
+    await leaveAt(store, 'counts', { table, after: stopped })
+    return false
   }
+  if (begun !== null) await endPass(store, 'counts')
   return true
 }
 
-/** The same for all of them, where no trigger does. */
-export async function recountAll(store: Store, pause: Pause): Promise<void> {
-  if (!store.packs) return
-  for (const table of ['messages', 'receptions', 'positions'] as const)
-    if (!(await recount(store, table, pause))) return
+/** Returns the owner at which `pause` stopped it; null: it came to the end. */
+async function countAfter(
+  store: Store,
+  table: Counted,
+  first: number,
+  { pause, share = wholeSlices }: Pace,
+): Promise<number | null> {
+  const { next, count, clear } = queries(store)[table]
+  for (let after = first; ;) {
+    const upTo = (await next.get({ after, rows: partOf(SLICE_ROWS, share()) }))?.owner ?? LAST
+    await count.run({ after, upTo })
+    await clear.run({ after, upTo })
+    after = upTo
+    if (after === LAST) return null
+    if (!(await pause())) return after
+  }
 }

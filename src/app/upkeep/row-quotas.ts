@@ -19,7 +19,7 @@ import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { isNameOf } from '../../shared/names.ts'
 import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/time.ts'
-import { isRecounted, recount } from '../retention/recount.ts'
+import { isRecounted, needsCount, recount } from '../retention/recount.ts'
 import { BOUND_TABLES, type BoundTable } from '../retention/bounds.ts'
 import { trimPages } from './packet-pages.ts'
 import { capTo, tally } from '../base/fair-cap.ts'
@@ -195,10 +195,12 @@ export async function enforceRowQuotas(
     if (trimmed > 0) deleted[table] = trimmed
     const find = async () => (goesOn && bound !== undefined ? await measure(run, prepared, bound) : null)
     let shares = await find()
-    if (shares !== null && isRecounted(store, table))
-      shares = (await recount(store, table, watched)) ? await find() : null
-    if (shares === null) continue
-    deleted[table] = trimmed + (await trim(run, prepared, shares))
+    const isCounted = shares !== null && isRecounted(store, table)
+    if (isCounted) shares = (await recount(store, table, { pause: watched, share })) ? await find() : null
+    const surplus = shares === null ? 0 : await trim(run, prepared, shares)
+    // Where no trigger counts, the counts stay as they are only until something was deleted.
+    if (isCounted && (surplus > 0 || goesOn)) await needsCount(store, table)
+    if (shares !== null) deleted[table] = trimmed + surplus
   }
   return deleted
 }

@@ -1,7 +1,16 @@
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 
 /** Tables that are worked through from end to end, which may take several runs. */
-export const SWEEP_NAMES = ['telemetry', 'telemetry_hourly', 'positions', 'summaries'] as const
+export const SWEEP_NAMES = [
+  'telemetry',
+  'telemetry_hourly',
+  'positions',
+  'summaries',
+  'counts',
+  'counts_of_messages',
+  'counts_of_receptions',
+  'counts_of_positions',
+] as const
 
 /** Where the next run goes on with each of them. */
 export const sweeps = sqliteTable('sweeps', {

@@ -60,8 +60,10 @@ export function useFresh(
     const paced = pace(run, gapMs)
     let again: ReturnType<typeof setTimeout> | undefined
     const stop = watchLive(on, (event) => {
-      if (isOther(event, about) || take?.(event) === true) return
-      noteTold()
+      if (isOther(event, about)) return
+      // Other lists may load with it, too. Answers for people without an account are shared and come from caches.
+      if (!isAnonymous.peek()) noteTold()
+      if (take?.(event) === true) return
       paced.ask()
       clearTimeout(again)
       if (isAnonymous.peek()) again = setTimeout(paced.ask, CACHED_MS)

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { AREA, BATTERY, createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
-import { FAR, heard, packet, position, seconds, telemetry, user } from '../../support/mesh/mesh.ts'
+import { AREA, createTestAlerts, MINUTE, type TestAlerts } from '../../support/alerts.ts'
+import { FAR, heard, packet, position, seconds, user } from '../../support/mesh/mesh.ts'
 
 // No test here waits for the run that comes every minute.
 
@@ -72,33 +72,6 @@ test('a changed key and a key that two nodes share are reported when the packet 
   expect((await alerts.alerts()).map(({ what }) => what)).toEqual(
     expect.arrayContaining([expect.stringMatching(/7002: another node has the same public key/)]),
   )
-})
-
-test('a low battery is reported when the packet arrives that says so, and only to those who may see it', async () => {
-  const bea = await alerts.app.user('bea')
-  await alerts.admin.send('PUT', `/api/users/${bea.id}/permissions`, {
-    permissions: { nodes: { read: true, write: false }, info: { read: true, write: false } },
-    scope: { channels: { read: [3], write: [] }, direct: { read: false, write: false } },
-  })
-  for (const client of [alerts.admin, bea]) await alerts.rule({ ...BATTERY, forMinutes: 0 }, client)
-  const measure = (batteryLevel: number, from = FAR) => {
-    alerts.app.clock.advance(MINUTE)
-    const time = seconds(alerts.app.clock.now)
-    return hear(telemetry({ time, variant: { case: 'deviceMetrics', value: { batteryLevel } } }), from)
-  }
-  await measure(90)
-  expect(await states()).toStrictEqual([])
-  await measure(15)
-  await measure(14, 7001)
-  expect(await states()).toStrictEqual([
-    ['firing', 7001],
-    ['firing', FAR],
-  ])
-  expect(await states(bea)).toStrictEqual([])
-  await measure(90)
-  expect(await states()).toHaveLength(2)
-  await alerts.look()
-  expect(await states()).toContainEqual(['resolved', FAR])
 })
 
 test('the next run fires an alert that could not be stored together with its position', async () => {

@@ -87,12 +87,43 @@ test('the first text is told after three seconds, and those of the following min
     await say(words)
     expect(await told(10)).toStrictEqual([2])
   }
-  expect(await told(26)).toStrictEqual([2])
+  expect(await told(29)).toStrictEqual([2])
   expect(await told(1)).toStrictEqual([2, 3])
-  // A minute has passed since the second message began, but only just: what follows waits for its end.
-  expect(await told(2)).toStrictEqual([2, 3])
+  // What follows within a minute waits for its end.
+  await say('soon after')
+  expect(await told(59)).toStrictEqual([2, 3])
+  expect(await told(1)).toStrictEqual([2, 3, 1])
+  expect(await told(60)).toStrictEqual([2, 3, 1])
   await say('after a quiet minute')
-  expect(await told(3)).toStrictEqual([2, 3, 1])
+  expect(await told(3)).toStrictEqual([2, 3, 1, 1])
+})
+
+test('steady texts are one message a minute after the first one', async () => {
+  const rule = { kind: 'message', name: 'All' }
+  await watch()
+  const sentAt: number[] = []
+  for (let second = 0; second < 600; second += 2) {
+    await say('again', 1000 + second)
+    for (const _ of [1, 2]) {
+      alerts.app.clock.advance(1000)
+      const before = alerts.sent.length
+      while ((await deliverDue(alerts.app.ports)) > 0);
+      if (alerts.sent.length > before) sentAt.push(alerts.app.clock.now)
+    }
+  }
+  expect(sentAt).toHaveLength(alerts.sent.length)
+  expect(sentAt.slice(1).map((at, index) => at - (sentAt[index] ?? 0))).toStrictEqual(Array(9).fill(MINUTE))
+  const { messages } = Object(await (await alerts.admin.send('POST', '/api/alerts/rules/preview', rule)).json())
+  expect(messages).toBe(11)
+})
+
+test('a text in the millisecond in which the first message is due is told once', async () => {
+  await watch()
+  await say('one')
+  alerts.app.clock.advance(3000)
+  await say('two')
+  await alerts.pass(3 * MINUTE)
+  expect(alerts.bodies().map(({ data }) => data.total)).toStrictEqual([2])
 })
 
 test('more than thirty messages in an hour become one summary', async () => {

@@ -33,6 +33,18 @@ test('after a day without the service every node gets its full time again, and t
   expect(notification()).toStrictEqual([['alert.fired', 'Silent', 10]])
 })
 
+test('low batteries that are measured one after the other are one message', async () => {
+  await alerts.rule({ ...BATTERY, forMinutes: 0, destinations: [await alerts.webhook()] })
+  for (const from of NODES.slice(0, 30)) {
+    alerts.app.clock.advance(1000)
+    const at = alerts.app.clock.now
+    const low = telemetry({ time: seconds(at), variant: { case: 'deviceMetrics', value: { batteryLevel: 15 } } })
+    await alerts.ingest.store([heard(packet(low, { from, id: ++id }), { at })])
+  }
+  await alerts.pass(3 * MINUTE)
+  expect(notification()).toStrictEqual([['alert.fired', 'Battery', 30]])
+})
+
 test('of two radios the disconnected one mutes only the nodes that it alone heard', async () => {
   alerts.links.push({ name: 'second', state: 'connected', since: alerts.app.clock.now - DAY })
   await hear([FAR])

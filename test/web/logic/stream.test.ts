@@ -111,7 +111,36 @@ test('what an event lets the page load is the latest state, not that of a replic
   await pass(10_000)
   await current().reload()
   unmount()
-  expect(caches).toStrictEqual([undefined, 'no-cache', 'no-cache', undefined])
+  expect(caches.splice(0)).toStrictEqual([undefined, 'no-cache', 'no-cache', undefined])
+
+  // The same if a list took the event itself.
+  const taking = mountHook(() =>
+    useLoad(
+      () => api.channels.$get(),
+      [],
+      undefined,
+      ['node'],
+      (heard) => heard !== null,
+    ),
+  )
+  await pass(1000)
+  await stream.say(event('7', 'node', { nodeNum: 7 }))
+  await taking.current().reload()
+  taking.unmount()
+  expect(caches).toStrictEqual([undefined, 'no-cache'])
+})
+
+test('people without an account load from the caches on the way, also after an event', async () => {
+  await pass(60_000)
+  showToAnonymous(true)
+  const stream = await last()
+  await stream.say(': beat\n\n')
+  const { unmount } = mountHook(() => useLoad(() => api.channels.$get(), [], undefined, ['node']))
+  await pass(1000)
+  await stream.say(event('8', 'node', { nodeNum: 7 }))
+  await pass(1000)
+  unmount()
+  expect([caches.length > 1, new Set(caches)]).toStrictEqual([true, new Set([undefined])])
 })
 
 test('a stream that ends is reopened at its position, and reports nothing twice', async () => {

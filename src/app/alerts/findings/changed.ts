@@ -48,20 +48,14 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
-/** The nodes for which a batch is about to change a field that a rule watches, or brings what a rule fires by. */
-export async function readChanging(store: Store, { heard, late, remembered, telemetry }: Plan): Promise<Changed> {
+/** The nodes for which a batch is about to change a field that a rule watches. */
+export async function readChanging(store: Store, { heard, late, remembered }: Plan): Promise<Changed> {
   const rules = await listWatching(store)
   const watched = [...CHANGES].filter(([kind]) => ofKind(rules, kind).length > 0)
-  const measured = new Map(
-    watched.map(([kind, { firesBy }]) => {
-      const fires = telemetry.filter(({ values }) => ofKind(rules, kind).some(({ rule }) => firesBy?.(rule, values)))
-      return [kind, fires.map(({ nodeNum }) => nodeNum)]
-    }),
-  )
   const reported = [...heard, ...late, ...remembered].filter((row) =>
     watched.some(([, changes]) => reportsOf(row, changes)),
   )
-  if (reported.length === 0) return measured
+  if (reported.length === 0) return new Map()
   const nums = JSON.stringify([...new Set(reported.map(({ nodeNum }) => nodeNum))])
   const known = new Map((await queries(store).before.all({ nums })).map((row) => [row.nodeNum, row]))
   return new Map(
@@ -71,7 +65,7 @@ export async function readChanging(store: Store, { heard, late, remembered, tele
         if (before === undefined) return reportsOf(row, changes)
         return changes.fields.some((name) => (row[name] ?? before[name]) !== before[name])
       })
-      return [kind, [...new Set([...changing.map(({ nodeNum }) => nodeNum), ...(measured.get(kind) ?? [])])]]
+      return [kind, [...new Set(changing.map(({ nodeNum }) => nodeNum))]]
     }),
   )
 }

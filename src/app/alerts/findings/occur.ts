@@ -64,13 +64,14 @@ const VALUES = {
 } satisfies Record<keyof typeof alerts.$inferSelect, SQL>
 
 /**
- * The end of the minute that the latest message of the rule to this destination began; 0: it is over. Whatever was sent
- * in it is due after its beginning: what is claimed is due a minute later.
+ * The end of the minute that began when the latest message of the rule to this destination was sent, or should have
+ * been; 0: it is over. What is claimed is due a minute later, so whatever was sent in that minute is due after its
+ * beginning.
  */
-const minuteOfLatest = sql`coalesce((select max(o.created_at) + ${sql.raw(String(TOGETHER_MS))} from alert_deliveries o
+const minuteOfLatest = sql`coalesce((select max(coalesce(o.tried_at, o.due_at)) + ${sql.raw(String(TOGETHER_MS))}
+  from alert_deliveries o
   where o.destination_id = d.id and o.state in (${sql.raw(ALERT_DELIVERY_STATES.map((state) => `'${state}'`).join())})
-    and o.due_at > ${value('now')} - ${sql.raw(String(TOGETHER_MS))} and o.created_at <= ${value('now')}
-    and o.created_at > ${value('now')} - ${sql.raw(String(TOGETHER_MS))}
+    and o.due_at > ${value('now')} - ${sql.raw(String(TOGETHER_MS))} and coalesce(o.tried_at, o.due_at) <= ${value('now')}
     and o.rule_id = a.rule_id and o.notification = ${value('notification')}), 0)`
 
 const queries = prepareOnce((db) => ({
@@ -130,7 +131,7 @@ const queries = prepareOnce((db) => ({
         join alert_destinations d on d.id = w.value and d.owner_id = a.owner_id and d.enabled and d.confirmed_at is not null
           and d.held_at is null
         where (not ${IS_STANDBY} or r.kind in (${ABOUT_ITSELF})) and not exists (select 1 from alert_deliveries o where o.destination_id = d.id and o.rule_id = a.rule_id
-          and o.notification = ${value('notification')} and o.state = 'waiting' and o.attempts = 0 and o.due_at > ${value('now')}
+          and o.notification = ${value('notification')} and o.state = 'waiting' and o.attempts = 0 and o.due_at >= ${value('now')}
           and o.created_at + ${sql.raw(String(TOGETHER_MS))} > ${value('now')})`,
   ).prepare(),
   list: insertSelect(

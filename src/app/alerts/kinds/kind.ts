@@ -77,13 +77,9 @@ type StatePart<Rule> = {
   seenBy?(store: Store, watching: Watching<Rule>, world: World): Promise<World>
   /** Positions to which later ones are compared. */
   newAnchors?(watching: Watching<Rule>, world: World): Anchor[]
-  /**
-   * Evaluated with the packets that change one of these fields of a node, or bring measurements by which a rule fires,
-   * in addition to each minute.
-   */
+  /** Evaluated with the packets that change one of these fields of a node, in addition to each minute. */
   readonly changes?: {
     readonly fields: readonly NodeField[]
-    firesBy?(rule: Rule, values: Readonly<Record<string, number>>): boolean
     watches(rule: Rule): (node: WatchedNode) => boolean
     /** The current state of the changed nodes, and of those that they affect. */
     readWorld(store: Store, rules: readonly Watching<Rule>[], changed: Changed): Promise<World>

@@ -10,7 +10,6 @@ import { maySee, type Requirement } from '../rights.ts'
 import { onChannelSeenBy, type View } from '../../accounts/access/visible.ts'
 import { readMeasured } from '../past/history.ts'
 import { type Fire, lookAtNodes } from '../past/past.ts'
-import { readWorldOfMetrics } from '../world/read-world.ts'
 import { watchedSchema, watcher } from '../world/watched.ts'
 import type { Measured, World, WorldNode } from '../world/world.ts'
 import type { Fact } from '../facts.ts'
@@ -45,22 +44,7 @@ const REQUIRES: Requirement = ALERT_NEEDS.metric
 
 export const metric = defineKind(metricSchema, {
   requires: REQUIRES,
-  state: {
-    needs: (rule) => ({ nodes: true, metric: rule.metric }),
-    find: findBeyond,
-    seenBy,
-    changes: {
-      fields: [],
-      // That it begins to wait, or ends, is early enough in the run of each minute.
-      firesBy(rule, values) {
-        const measured = Object.hasOwn(values, rule.metric) ? values[rule.metric] : undefined
-        return measured !== undefined && rule.forMinutes === 0 && isBeyond(rule, measured, false)
-      },
-      watches: ({ nodes }) => watcher(nodes),
-      readWorld: (store, rules, changed) =>
-        readWorldOfMetrics(store, new Set(rules.map(({ rule }) => rule.metric)), changed),
-    },
-  },
+  state: { needs: (rule) => ({ nodes: true, metric: rule.metric }), find: findBeyond, seenBy },
   preview: (ctx, rule, { from }) =>
     lookAtNodes(ctx, rule.nodes, async (node) =>
       metricFires(rule, node, await readMeasured(ctx, node.id, rule.metric, from)),

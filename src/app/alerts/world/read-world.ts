@@ -70,20 +70,8 @@ function latestPacked(condition: SQL): SQL {
     order by r.t desc, e.key + 0 desc limit 1)`
 }
 
-/** Conditions of metric `m` and node `n`. */
-type Wanted = { readonly metric: SQL; readonly node: SQL }
-
-const BY_SLICES: Wanted = {
-  metric: sql`m.name = ${value('metric')}`,
-  node: sql`n.id > ${value('after')} and n.id <= ${value('until')}`,
-}
-const OF_SOME: Wanted = {
-  metric: sql`m.name in (select value from json_each(${value('metrics')}))`,
-  node: sql`n.id in (select value from json_each(${value('ids')}))`,
-}
-
 /** The latest measurement of each node. Packed hours before the recent ones are read only where the metric is known. */
-function prepareLatest(db: Store['db'], { metric, node }: Wanted, isPacked: boolean) {
+function prepareLatest(db: Store['db'], isPacked: boolean) {
   const packed = sql<string | null>`coalesce(${latestPacked(sql`r.t >= ${value('recent')}`)},
     iif(exists (select 1 from telemetry_daily_runs d where d.node_id = n.id
       and json_type(d.body, ${pathOf(sql`m.id`)}) is not null), ${latestPacked(sql`true`)}, null))`
@@ -98,10 +86,9 @@ function prepareLatest(db: Store['db'], { metric, node }: Wanted, isPacked: bool
         number | null
       >`(select channel from telemetry where node_id = n.id and metric = m.id order by t desc limit 1)`,
       packed: isPacked ? packed : sql<string | null>`null`,
-      metric: sql<string>`m.name`,
     })
-    .from(sql`nodes n join ${metrics} m on ${metric}`)
-    .where(sql`${node} and ${isPacked ? either : isMeasured}`)
+    .from(sql`nodes n join ${metrics} m on m.name = ${value('metric')}`)
+    .where(sql`n.id > ${value('after')} and n.id <= ${value('until')} and ${isPacked ? either : isMeasured}`)
     .prepare()
 }
 
@@ -158,10 +145,8 @@ const queries = prepareOnce((db) => ({
         order by ${BY_PLACE} limit ${sql.raw(String(LATEST_PACKETS))}))`,
     )
     .prepare(),
-  latest: prepareLatest(db, BY_SLICES, false),
-  latestOfBoth: prepareLatest(db, BY_SLICES, true),
-  someLatest: prepareLatest(db, OF_SOME, false),
-  someLatestOfBoth: prepareLatest(db, OF_SOME, true),
+  latest: prepareLatest(db, false),
+  latestOfBoth: prepareLatest(db, true),
   anchors: db.select(anchorColumns).from(alertAnchors).prepare(),
   someAnchors: db
     .select(anchorColumns)
@@ -327,28 +312,6 @@ export async function readWorldOfKeys(
 ): Promise<World> {
   const known = (await queries(store).sharing.all({ nums: JSON.stringify(nums) })).map(asWorldNode)
   return { ...emptyWorld(now), nodes: known, weakKeys: await findWeakKeys(known) }
-}
-
-/** The current state of these nodes for rules about these metrics. */
-export async function readWorldOfMetrics(
-  store: Store,
-  metricsOfRules: ReadonlySet<string>,
-  { nums, now }: { readonly nums: readonly number[]; readonly now: number },
-): Promise<World> {
-  const { some, someLatest, someLatestOfBoth } = queries(store)
-  const known = (await some.all({ nums: JSON.stringify(nums) })).map(asWorldNode)
-  const rows = await ((await hasRuns(store)) ? someLatestOfBoth : someLatest).all({
-    ids: JSON.stringify(known.map(({ id }) => id)),
-    metrics: JSON.stringify([...metricsOfRules]),
-    recent: now - RECENT_MS,
-  })
-  const latest = new Map<string, Map<number, Measured>>()
-  for (const { metric, nodeId, ...row } of rows) {
-    const measured = latestOfForms(row)
-    const values = latest.get(metric) ?? new Map<number, Measured>()
-    if (measured !== null) latest.set(metric, values.set(nodeId, measured))
-  }
-  return { ...emptyWorld(now), nodes: known, latest }
 }
 
 function emptyWorld(now: number): World {

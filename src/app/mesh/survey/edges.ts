@@ -58,7 +58,7 @@ const queries = prepareOnce((db) => ({
     .from(heardLinks)
     .where(and(gte(heardLinks.t, since), isEarlier, ofVisibleNodes(heardLinks.fromNodeNum, heardLinks.toNodeNum)))
     .orderBy(sql`t desc, from_node_num desc, to_node_num desc`)
-    .limit(SLICE_ROWS)
+    .limit(value('rows'))
     .prepare(),
   traced: db
     .select({ from: routeLinks.fromNodeNum, to: routeLinks.toNodeNum, snr: routeLinks.snr, t: routeLinks.t })
@@ -73,7 +73,7 @@ const queries = prepareOnce((db) => ({
       ),
     )
     .orderBy(sql`t desc, from_node_num desc, to_node_num desc`)
-    .limit(SLICE_ROWS)
+    .limit(value('rows'))
     .prepare(),
   reported: db
     .select({ from: neighbors.neighborNum, to: neighbors.nodeNum, snr: neighbors.snr, t: neighbors.t })
@@ -87,7 +87,7 @@ const queries = prepareOnce((db) => ({
       ),
     )
     .orderBy(neighbors.nodeNum, neighbors.neighborNum)
-    .limit(SLICE_ROWS)
+    .limit(value('rows'))
     .prepare(),
 }))
 
@@ -147,13 +147,15 @@ async function* slices(
   way: (typeof WAYS)[number],
   start: Start,
 ): AsyncIterable<readonly Row[]> {
-  const values = visibleValues(view)
+  // Where each row that is read costs, there is no index by time: each statement reads the table.
+  const sliceRows = store.packs ? MAX_ROWS : SLICE_ROWS
+  const values = { ...visibleValues(view), rows: sliceRows }
   let at = start
-  for (let read = 0; read < MAX_ROWS; read += SLICE_ROWS) {
+  for (let read = 0; read < MAX_ROWS; read += sliceRows) {
     const rows = await rawRows<Row>(queries(store)[way], { ...values, ...at })
     yield rows
     const last = rows.at(-1)
-    if (last === undefined || rows.length < SLICE_ROWS) return
+    if (last === undefined || rows.length < sliceRows) return
     const [a, b, , t] = last
     at = { ...at, a, b, t }
     await nextTurn()

@@ -174,6 +174,33 @@ test('without the counting triggers, rows are counted before anything depends on
   ])
 })
 
+test('a count that takes several runs goes on where the last one stopped', async () => {
+  const store = packing()
+  await dropUnneeded(store)
+  for (let from = 1; from <= 10; from++) addMessages(store, from, 500)
+  const counted = store.sqlite.prepare("select sum(n) from row_counts where table_name = 'messages'").pluck()
+  const planned = store.sqlite.prepare('select count(*) from retention_plans').pluck()
+  // The rows of one sender in a slice.
+  const share = () => 0.001
+  const slices = (count: number) => {
+    let left = count
+    return () => Promise.resolve(--left > 0)
+  }
+  const plan = () => planRetention({ store, now: START, everyMs: 1000 }, slices(5), share)
+  await plan()
+  expect([counted.get(), planned.get()]).toStrictEqual([2500, 0])
+  for (let run = 0; run < 6; run++) await plan()
+  expect([counted.get(), Number(planned.get()) > 0]).toStrictEqual([5000, true])
+
+  // The count ends in the second run, which has no time left to delete.
+  let deleted = 0
+  for (let run = 0; run < 8 && deleted === 0; run++) {
+    const most = { messages: 1000 }
+    deleted = (await enforceRowQuotas(store, slices(8), { now: START, share, most })).messages ?? 0
+  }
+  expect(deleted).toBeGreaterThan(0)
+})
+
 test('later migrations expect that the edge may lack what it does not need', () => {
   const files = readdirSync(MIGRATIONS_DIR).filter((name) => name.endsWith('.sql') && Number.parseInt(name, 10) >= 70)
   expect(files.length).toBeGreaterThan(0)

@@ -189,7 +189,7 @@ async function pickSerialised(
     .map(({ json }) => json)
 }
 
-/** For D1, which charges for each row read: reads only the requested rows. */
+/** For D1: nothing is kept between requests, and there is no index by time. */
 async function readSerialised(
   store: Store,
   view: View,
