@@ -260,6 +260,37 @@ describe('a packed hour', () => {
     expect(noted()).toBe(0)
   })
 
+  it.each([12, 14])('is summarised if it begins while another isolate summarises its hour: node %i', async (late) => {
+    for (let turns = 0; turns < 24; turns++) {
+      const store = open(true)
+      const add = async (...nums: number[]) => {
+        const rows = nums.map((nodeNum) => ({ ...at(START + MINUTE, { [VOLTAGE]: 3 }), nodeNum }))
+        const [first, ...others] = writeTelemetry(store, rows, new Set())
+        if (first !== undefined) await store.atomic([first, ...others])
+      }
+      await add(...NODES.filter((num) => num !== late))
+      let slices = 0
+      // In one of the turns it comes between a look for nodes and what is written after it.
+      const adds = async () => {
+        for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+        await add(late)
+      }
+      const added: Promise<void>[] = []
+      const pause = async () => {
+        if (slices++ === 0) added.push(adds())
+        return true
+      }
+      await rollUp(store, pause, () => 1 / 60, START + HOUR)
+      await Promise.all(added)
+      await rollUp(store, allOfIt, wholeSlices, START + 2 * DAY)
+      const nodes = ['telemetry_hourly_runs', 'telemetry_daily_runs'].map((table) =>
+        store.sqlite.prepare(`select count(*) from ${table}`).pluck().get(),
+      )
+      expect({ turns, nodes }).toEqual({ turns, nodes: [3, 3] })
+      store.close()
+    }
+  })
+
   it('is in one chart with plain rows of another form of the service', async () => {
     const rolled = () => rollUp(packed, allOfIt, wholeSlices, START + 2 * DAY)
     const before = { ...packed, packs: false }
