@@ -19,6 +19,12 @@ export function preparePacked(db: Db, table: keyof typeof RUNS_OF) {
   const rows = TABLES[table]
   return {
     isUsed: db.select({ t: rows.t }).from(rows).limit(1).prepare(),
+    // Most owners of a service that was updated have none.
+    having: db
+      .select({ owner: sql<number>`value` })
+      .from(sql`json_each(${value('owners')})`)
+      .where(sql`exists (select 1 from ${rows} x where x.node_id = value)`)
+      .prepare(),
     // The fullest first: where much was sent, and no other hours of the owner.
     fullest: db
       .select({
@@ -53,20 +59,23 @@ export async function trimPacked(
 ): Promise<{ readonly removed: number; readonly over: Owner[] }> {
   if (packed === null || owners.length === 0 || (await packed.isUsed.get()) === undefined)
     return { removed: 0, over: [...owners] }
+  const having = await packed.having.all({ owners: JSON.stringify(owners.map(({ owner }) => owner)) })
+  const packing = new Set(having.map(({ owner }) => owner))
   let removed = 0
-  let goesOn = true
+  let goesOn = await pause()
   const over: Owner[] = []
   for (const one of owners) {
     const { owner } = one
     const most = Math.min(one.n - bucket.keep, bucket.excess)
     let sum = 0
-    const runs = most > 0 && goesOn ? await packed.fullest.all({ owner }) : []
+    const isLooked = most > 0 && goesOn && packing.has(owner)
+    const runs = isLooked ? await packed.fullest.all({ owner }) : []
     const surplus = runs.filter(({ n }) => sum < most && (sum += n) > 0)
     if (surplus.length > 0) {
       const times = JSON.stringify(surplus.map(({ t }) => t))
       await store.atomic([bind(packed.remove, { owner, times }), bind(packed.count, { owner })])
-      goesOn = await pause()
     }
+    if (isLooked) goesOn = await pause()
     removed += sum
     bucket.excess -= sum
     if (one.n - sum > bucket.keep) over.push({ ...one, n: one.n - sum })

@@ -13,6 +13,7 @@ import { moveHistory } from '../../../../src/app/mesh/nodes/identity/move-histor
 import { oldestUnsummarised, rollUp } from '../../../../src/app/mesh/telemetry/roll-up.ts'
 import { listMetrics, readSeries } from '../../../../src/app/mesh/telemetry/telemetry.ts'
 import { sweepCharts } from '../../../../src/app/upkeep/charts.ts'
+import { preparePacked, trimPacked } from '../../../../src/app/upkeep/packed-quotas.ts'
 import { enforceRowQuotas } from '../../../../src/app/upkeep/row-quotas.ts'
 import { createSeededRandom } from '../../../../src/node/radio/demo/seeded-random.ts'
 import type { SqliteStore } from '../../../../src/node/database.ts'
@@ -289,6 +290,29 @@ describe('a packed hour', () => {
       expect({ turns, nodes }).toEqual({ turns, nodes: [3, 3] })
       store.close()
     }
+  })
+
+  it('costs a look only at a node that has some, when there are too many rows', async () => {
+    await put(...[11, 14].map((nodeNum) => ({ ...at(START, { [VOLTAGE]: 3 }), nodeNum })))
+    await rollUp(packed, allOfIt, wholeSlices, START + DAY)
+    const prepared = preparePacked(packed.db, 'telemetry')
+    const looked: unknown[] = []
+    const fullest = {
+      all: (values: Record<string, unknown>) => {
+        looked.push(values['owner'])
+        return prepared.fullest.all(values)
+      },
+    }
+    const watched = Object({ ...prepared, fullest })
+    const owners = NODES.map((num) => ({ owner: idOf(packed, num) ?? 0, n: 1000, bucket: 0 }))
+    const trim = (pause: () => Promise<boolean>) =>
+      trimPacked({ store: packed, pause }, watched, { keep: 0, excess: 3000 }, owners)
+    let pauses = 0
+    expect(await trim(async () => pauses++ < 1)).toEqual({ removed: 1, over: [] })
+    expect(looked).toEqual([idOf(packed, 11)])
+    const { over } = await trim(allOfIt)
+    expect(looked).toEqual([idOf(packed, 11), idOf(packed, 14)])
+    expect(over.map(({ n }) => n)).toEqual([1000, 1000, 999])
   })
 
   it('is in one chart with plain rows of another form of the service', async () => {
