@@ -1,5 +1,5 @@
 import { type Placeholder, sql } from 'drizzle-orm'
-import { PLAIN_ROW_BYTES, prepareCount, RUNS_OF } from '../../db/runs.ts'
+import { isSummarised, PLAIN_ROW_BYTES, prepareCount, RUNS_OF } from '../../db/runs.ts'
 import { telemetryDailyRuns, telemetryHourlyRuns, telemetryRuns } from '../../db/schema.ts'
 import { bind, type Db, type Store } from '../../db/store.ts'
 
@@ -7,6 +7,13 @@ const TABLES = {
   telemetry: telemetryRuns,
   telemetry_hourly: telemetryHourlyRuns,
   telemetry_daily: telemetryDailyRuns,
+} as const
+
+/** The rows `r` that a quota may delete: what is not summarised yet would be lost for good. */
+const DELETABLE = {
+  telemetry: isSummarised('hours'),
+  telemetry_hourly: isSummarised('days'),
+  telemetry_daily: sql`true`,
 } as const
 
 /** Packed rows of an owner that one look-up reads, at most. */
@@ -25,15 +32,15 @@ export function preparePacked(db: Db, table: keyof typeof RUNS_OF) {
       .from(sql`json_each(${value('owners')})`)
       .where(sql`exists (select 1 from ${rows} x where x.node_id = value)`)
       .prepare(),
-    // The fullest first: where much was sent, and no other hours of the owner.
+    // The fullest first: where much was sent, and no other hours of the owner. Of equal ones the oldest.
     fullest: db
       .select({
-        t: rows.t,
-        n: sql<number>`max(1, octet_length(body) / ${sql.raw(String(PLAIN_ROW_BYTES[table]))})`,
+        t: sql<number>`r.t`,
+        n: sql<number>`max(1, octet_length(r.body) / ${sql.raw(String(PLAIN_ROW_BYTES[table]))})`,
       })
-      .from(rows)
-      .where(sql`node_id = ${value('owner')}`)
-      .orderBy(sql`2 desc, t desc`)
+      .from(sql`${rows} r`)
+      .where(sql`r.node_id = ${value('owner')} and ${DELETABLE[table]}`)
+      .orderBy(sql`2 desc, r.t`)
       .limit(SLICE_RUNS)
       .prepare(),
     remove: db

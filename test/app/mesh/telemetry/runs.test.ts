@@ -315,6 +315,26 @@ describe('a packed hour', () => {
     expect(over.map(({ n }) => n)).toEqual([1000, 1000, 999])
   })
 
+  it('is not deleted before it is summarised, and the oldest of equal ones first', async () => {
+    for (let hour = 0; hour < 30; hour++)
+      await put(...[0, 1, 2].map((n) => at(START + hour * HOUR + n * MINUTE, { [VOLTAGE]: hour < 28 ? 3 : 3.25 })))
+    await rollUp(packed, allOfIt, wholeSlices, START + 28 * HOUR)
+    const id = idOf(packed, 11) ?? 0
+    for (const [table, left] of [
+      ['telemetry', [20, 21, 22, 23, 24, 25, 26, 27, 28, 29]],
+      ['telemetry_hourly', [24]],
+    ] as const) {
+      const prepared = preparePacked(packed.db, table)
+      const counted = await prepared.fullest.all({ owner: id })
+      const excess = table === 'telemetry' ? 20 * (counted[0]?.n ?? 0) : 1000
+      await trimPacked({ store: packed, pause: allOfIt }, prepared, { keep: 0, excess }, [
+        { owner: id, n: 1000, bucket: 0 },
+      ])
+      const hours = packed.sqlite.prepare(`select (t - ${START}) / ${HOUR} from ${table}_runs order by t`).pluck().all()
+      expect(hours).toEqual(left)
+    }
+  })
+
   it('is in one chart with plain rows of another form of the service', async () => {
     const rolled = () => rollUp(packed, allOfIt, wholeSlices, START + 2 * DAY)
     const before = { ...packed, packs: false }
