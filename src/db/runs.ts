@@ -99,7 +99,8 @@ export function prepareCount(db: Db, keys: SQL, id: SQL) {
   return db
     .insert(rowCounts)
     .select(
-      sql`${sql.join(counts, sql` union all `)} where true on conflict (table_name, owner) do update set n = excluded.n`,
+      sql`${sql.join(counts, sql` union all `)} where true on conflict (table_name, owner) do update set n = excluded.n
+        where n <> excluded.n`,
     )
     .prepare()
 }

@@ -168,6 +168,12 @@ const queries = prepareOnce((db) => ({
     rollUpRange: prepareRollUp(db, rangeOf(HOURLY_RUNS), DAYS),
     rollUpOfHours: prepareRollUp(db, daysOfRange, DAYS),
   },
+  // Other days are counted when they are over.
+  countLate: prepareCount(
+    db,
+    sql`(select distinct r.node_id from ${KEYS} r where ${isSummarised('days')}) k`,
+    sql`k.node_id`,
+  ),
   count: prepareCount(db, sql`(select distinct node_id from ${rangeOf(HOURLY_RUNS)}) k`, sql`k.node_id`),
 }))
 
@@ -200,13 +206,14 @@ export async function rollUpRuns(
 type Done = { readonly rows: number; readonly goesOn: boolean }
 
 async function rollUpLate({ store, pause, share }: Work, before: number): Promise<Done> {
-  const { late, hours, days, clean } = queries(store)
+  const { late, hours, days, countLate, clean } = queries(store)
   for (let rows = 0; ;) {
     const runs: Run[] = await late.all({ before, most: partOf(SLICE_RUNS, share()) })
     if (runs.length === 0) return { rows, goesOn: true }
     const done = { keys: JSON.stringify(runs) }
+    const ofDays = { keys: JSON.stringify(daysOf(runs)) }
     await store.atomic(
-      [bind(hours.rollUp, done), bind(days.rollUp, { keys: JSON.stringify(daysOf(runs)) }), bind(clean, done)],
+      [bind(hours.rollUp, done), bind(days.rollUp, ofDays), bind(countLate, ofDays), bind(clean, done)],
       'lazily',
     )
     rows += runs.length

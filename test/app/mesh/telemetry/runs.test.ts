@@ -378,6 +378,31 @@ describe('a packed hour', () => {
     }
   })
 
+  it('is counted if it is late, and again when it is old', async () => {
+    const counted = () =>
+      packed.sqlite
+        .prepare("select n from row_counts where table_name = 'telemetry_runs' and owner = ?")
+        .pluck()
+        .get(idOf(packed, 12))
+    await put(at(START, { [VOLTAGE]: 3 }))
+    await rollUp(packed, allOfIt, wholeSlices, START + 3 * DAY)
+    const some = (hour: number) =>
+      Array.from({ length: 40 }, (_, n) => ({
+        ...at(START + hour * HOUR + n * MINUTE, { [VOLTAGE]: 3 }),
+        nodeNum: 12,
+      }))
+    await put(...some(1), ...some(40))
+    await rollUp(packed, allOfIt, wholeSlices, START + 3 * DAY)
+    const both = Number(counted())
+    expect(both).toBeGreaterThan(20)
+    await sweepCharts(
+      packed,
+      { table: 'telemetry', cutoff: START + DAY, restMs: 0 },
+      { pause: allOfIt, share: wholeSlices },
+    )
+    expect(counted()).toBe(Math.floor(both / 2))
+  })
+
   it('counts as rows of its size, and the fullest go first', async () => {
     for (let hour = 0; hour < 48; hour++)
       await put(at(START + hour * HOUR, { [VOLTAGE]: 3, [BATTERY]: 4 }), {
