@@ -33,7 +33,7 @@ export function countedAs(table: string): readonly string[] {
 export const WHOLE_RUN = 0
 
 /** The most that a node's packed hour takes, in bytes; more of its measurements are not stored. */
-export const MAX_RUN_BYTES = 65_536
+export const MAX_RUN_BYTES = 16_384
 
 const { raw } = sql
 
@@ -99,7 +99,8 @@ export function prepareCount(db: Db, keys: SQL, id: SQL) {
   return db
     .insert(rowCounts)
     .select(
-      sql`${sql.join(counts, sql` union all `)} where true on conflict (table_name, owner) do update set n = excluded.n`,
+      sql`${sql.join(counts, sql` union all `)} where true on conflict (table_name, owner) do update set n = excluded.n
+        where n <> excluded.n`,
     )
     .prepare()
 }

@@ -75,13 +75,7 @@ function prepareCharts(db: Db, name: ChartTable) {
       )
       .returning({ nodeId: PACKED[name].nodeId })
       .prepare(),
-    // The others are counted when their next day is summarised.
-    count: prepareCount(
-      db,
-      sql`(select value as id from json_each(${value('nodes')})
-        where not exists (select 1 from ${PACKED[name]} x where x.node_id = value)) k`,
-      sql`k.id`,
-    ),
+    count: prepareCount(db, sql`json_each(${value('nodes')}) k`, sql`k.value`),
   }
 }
 
@@ -144,13 +138,15 @@ async function sweepRuns(
     const upTo = (await prepared.nodes.all({ after, most: partOf(SLICE_NODES, share()) })).at(-1)?.id
     if (upTo === undefined) return { rows, goesOn: true }
     const range = { after, upTo, cutoff: pass.cutoff }
+    const trimmed = new Set<number>()
     const remove = async (most: number) => {
       const gone = await store.lazily(() => prepared.oldRuns.all({ ...range, rows: most }))
-      const ids = [...new Set(gone.map(({ nodeId }) => nodeId))]
-      if (ids.length > 0) await prepared.count.run({ nodes: JSON.stringify(ids) })
+      for (const { nodeId } of gone) trimmed.add(nodeId)
       return gone
     }
     const done = await inSlices(remove, { full: SLICE_RUNS, pause, share })
+    // Once for each: a count is a written row.
+    if (trimmed.size > 0) await store.lazily(() => prepared.count.run({ nodes: JSON.stringify([...trimmed]) }))
     rows += done.rows
     if (done.goesOn) after = upTo
     if (done.goesOn && (await pause())) continue

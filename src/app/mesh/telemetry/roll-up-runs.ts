@@ -26,7 +26,15 @@ type Place = 'hours' | 'days'
 const value = sql.placeholder
 const { raw } = sql
 
-const keys = sql`(select value ->> 'nodeId' as node_id, value ->> 't' as t from json_each(${value('keys')})) k`
+const KEYS = sql`(select value ->> 'nodeId' as node_id, value ->> 't' as t from json_each(${value('keys')}))`
+
+// By their range: another isolate may have added some since they were looked for. See `rangeTo`.
+const rangeOf = ({ table }: RunForm) => sql`(select n.id as node_id, o.t as t from nodes n
+  cross join ${raw(table)} o on o.node_id = n.id and o.t >= ${value('fromT')} and o.t <= ${value('t')}
+  where n.id > ${value('low')} and n.id <= ${value('high')} and (o.t, n.id) > (${value('fromT')}, ${value('fromNodeId')})
+  and (o.t, n.id) <= (${value('t')}, ${value('nodeId')}))`
+
+const daysOfRange = sql`(select distinct node_id, t - t % ${raw(String(DAY_MS))} as t from ${rangeOf(RUNS)})`
 
 // As KEEP_THE_FULLER: only what has as many measurements as the stored summary replaces it.
 function keepTheFuller({ table }: RunForm): SQL {
@@ -48,8 +56,11 @@ type RollUp = {
   readonly only: SQL
 }
 
+/** Keys of rows: a table with `node_id` and `t`. */
+type Keys = SQL
+
 /** Summarises the rows of `from` with these keys, each metric of a row as one entry, into the rows of `to`. */
-function prepareRollUp(db: Db, { from, to, sums: { n, min, max, sum }, last, channel, only }: RollUp) {
+function prepareRollUp(db: Db, keys: Keys, { from, to, sums: { n, min, max, sum }, last, channel, only }: RollUp) {
   const target = to === DAILY_RUNS ? telemetryDailyRuns : telemetryHourlyRuns
   const [rowMs, stepMs] = [raw(String(to.rowMs)), raw(String(to.stepMs))]
   const latest = sql`(select ${last} from json_each(m.value) y where y.type = 'array' order by y.key + 0 desc limit 1)`
@@ -62,15 +73,19 @@ function prepareRollUp(db: Db, { from, to, sums: { n, min, max, sum }, last, cha
         select node_id, begun, metric, json_group_object(cast(step as text), json(entry)) as entries from (
           select r.node_id as node_id, r.t - r.t % ${rowMs} as begun, m.key as metric, r.t % ${rowMs} / ${stepMs} as step,
             ${entry} as entry
-          from ${keys} cross join ${raw(from.table)} r on r.node_id = k.node_id and r.t = k.t
+          from ${keys} k cross join ${raw(from.table)} r on r.node_id = k.node_id and r.t = k.t
           cross join json_each(r.body) m where m.type = 'object' and ${only})
         where entry ->> 0 > 0 group by node_id, begun, metric) where true group by node_id, begun ${keepTheFuller(to)}`,
     )
     .prepare()
 }
 
+const UNLESS_FURTHER = sql`on conflict (name) do update
+  set t = excluded.t, node_id = excluded.node_id where (excluded.t, excluded.node_id) > (t, node_id)`
+
 /** Where the work goes on, by rows of a table in the order of their times. */
-function prepareWay(db: Db, { table }: RunForm) {
+function prepareWay(db: Db, form: RunForm) {
+  const { table } = form
   return {
     // One look for each node.
     nodes: db
@@ -79,6 +94,14 @@ function prepareWay(db: Db, { table }: RunForm) {
       .where(sql`n.id > ${value('nodeId')}`)
       .orderBy(sql`n.id`)
       .limit(value('most'))
+      .prepare(),
+    // What another isolate has added since it was looked for is for the next run.
+    goToEnd: db
+      .insert(telemetryPlaces)
+      .select(
+        sql`select ${value('name')}, ${value('t')}, ${value('nodeId')} where not exists (select 1 from ${rangeOf(form)})
+          ${UNLESS_FURTHER}`,
+      )
       .prepare(),
     next: db
       .select({
@@ -91,6 +114,29 @@ function prepareWay(db: Db, { table }: RunForm) {
 }
 
 const x = { ...measurementOf('x'), hour: summaryOf('x') }
+
+const HOURS: RollUp = {
+  from: RUNS,
+  to: HOURLY_RUNS,
+  sums: { n: sql`count(*)`, min: sql`min(${x.v})`, max: sql`max(${x.v})`, sum: sql`sum(${x.v})` },
+  last: measurementOf('y').v,
+  channel: sql`${x.channel}`,
+  only: sql`true`,
+}
+// Days that no pass has reached have all of their hours when it comes.
+const DAYS: RollUp = {
+  from: HOURLY_RUNS,
+  to: DAILY_RUNS,
+  sums: {
+    n: sql`sum(${x.hour.n})`,
+    min: sql`min(${x.hour.min})`,
+    max: sql`max(${x.hour.max})`,
+    sum: sql`sum(${x.hour.sum})`,
+  },
+  last: summaryOf('y').last,
+  channel: sql`${x.hour.channel}`,
+  only: isSummarised('days'),
+}
 
 const queries = prepareOnce((db) => ({
   places: db.select().from(telemetryPlaces).prepare(),
@@ -109,40 +155,26 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   goTo: db
     .insert(telemetryPlaces)
-    .select(
-      sql`select ${value('name')}, ${value('t')}, ${value('nodeId')} where true on conflict (name) do update
-        set t = excluded.t, node_id = excluded.node_id where (excluded.t, excluded.node_id) > (t, node_id)`,
-    )
+    .select(sql`select ${value('name')}, ${value('t')}, ${value('nodeId')} where true ${UNLESS_FURTHER}`)
     .prepare(),
   hours: {
     ...prepareWay(db, RUNS),
-    rollUp: prepareRollUp(db, {
-      from: RUNS,
-      to: HOURLY_RUNS,
-      sums: { n: sql`count(*)`, min: sql`min(${x.v})`, max: sql`max(${x.v})`, sum: sql`sum(${x.v})` },
-      last: measurementOf('y').v,
-      channel: sql`${x.channel}`,
-      only: sql`true`,
-    }),
+    rollUp: prepareRollUp(db, KEYS, HOURS),
+    rollUpRange: prepareRollUp(db, rangeOf(RUNS), HOURS),
   },
   days: {
     ...prepareWay(db, HOURLY_RUNS),
-    // Days that no pass has reached have all of their hours when it comes.
-    rollUp: prepareRollUp(db, {
-      from: HOURLY_RUNS,
-      to: DAILY_RUNS,
-      sums: {
-        n: sql`sum(${x.hour.n})`,
-        min: sql`min(${x.hour.min})`,
-        max: sql`max(${x.hour.max})`,
-        sum: sql`sum(${x.hour.sum})`,
-      },
-      last: summaryOf('y').last,
-      channel: sql`${x.hour.channel}`,
-      only: isSummarised('days'),
-    }),
+    rollUp: prepareRollUp(db, KEYS, DAYS),
+    rollUpRange: prepareRollUp(db, rangeOf(HOURLY_RUNS), DAYS),
+    rollUpOfHours: prepareRollUp(db, daysOfRange, DAYS),
   },
-  count: prepareCount(db, sql`json_each(${value('keys')}) k`, sql`k.value ->> 'nodeId'`),
+  // Other days are counted when they are over.
+  countLate: prepareCount(
+    db,
+    sql`(select distinct r.node_id from ${KEYS} r where ${isSummarised('days')}) k`,
+    sql`k.node_id`,
+  ),
+  count: prepareCount(db, sql`(select distinct node_id from ${rangeOf(HOURLY_RUNS)}) k`, sql`k.node_id`),
 }))
 
 type Work = {
@@ -174,13 +206,14 @@ export async function rollUpRuns(
 type Done = { readonly rows: number; readonly goesOn: boolean }
 
 async function rollUpLate({ store, pause, share }: Work, before: number): Promise<Done> {
-  const { late, hours, days, clean } = queries(store)
+  const { late, hours, days, countLate, clean } = queries(store)
   for (let rows = 0; ;) {
     const runs: Run[] = await late.all({ before, most: partOf(SLICE_RUNS, share()) })
     if (runs.length === 0) return { rows, goesOn: true }
     const done = { keys: JSON.stringify(runs) }
+    const ofDays = { keys: JSON.stringify(daysOf(runs)) }
     await store.atomic(
-      [bind(hours.rollUp, done), bind(days.rollUp, { keys: JSON.stringify(daysOf(runs)) }), bind(clean, done)],
+      [bind(hours.rollUp, done), bind(days.rollUp, ofDays), bind(countLate, ofDays), bind(clean, done)],
       'lazily',
     )
     rows += runs.length
@@ -194,8 +227,9 @@ async function passOver({ store, pause, share }: Work, name: Place, before: numb
   const spanMs = name === 'hours' ? HOUR_MS : DAY_MS
   const begun = (await places.all()).find((place) => place.name === name)
   let { t, nodeId } = begun ?? { t: -spanMs, nodeId: 0 }
+  let from = { t, nodeId }
   // All of them are done, and so is what comes later.
-  const end = { name, t: before - 1 - ((before - 1) % spanMs), nodeId: Number.MAX_SAFE_INTEGER }
+  const end = { t: before - 1 - ((before - 1) % spanMs), nodeId: Number.MAX_SAFE_INTEGER }
   for (let rows = 0; ;) {
     if (t > end.t || (t === end.t && nodeId === end.nodeId)) return { rows, goesOn: true }
     const nodes = await way.nodes.all({ t, nodeId, most: partOf(SLICE_RUNS, share()) })
@@ -207,25 +241,30 @@ async function passOver({ store, pause, share }: Work, name: Place, before: numb
         nodeId = 0
         continue
       }
-      if (before < Number.MAX_SAFE_INTEGER - DAY_MS) await goTo.run(end)
+      if (before < Number.MAX_SAFE_INTEGER - DAY_MS) await way.goToEnd.run({ name, ...rangeTo(from, end) })
       return { rows, goesOn: true }
     }
-    const begins = t
-    const runs = nodes.map((node) => ({ nodeId: node.nodeId, t: begins }))
-    const ofDays = { keys: JSON.stringify(name === 'hours' ? daysOf(runs) : runs) }
+    nodeId = last.nodeId
+    const range = rangeTo(from, { t, nodeId })
     // The place first: a day is summarised up to it.
     await store.atomic(
       [
-        bind(goTo, { name, t, nodeId: last.nodeId }),
-        ...(name === 'hours' ? [bind(way.rollUp, { keys: JSON.stringify(runs) })] : [bind(count, ofDays)]),
-        bind(days.rollUp, ofDays),
+        bind(goTo, { name, t, nodeId }),
+        bind(way.rollUpRange, range),
+        name === 'hours' ? bind(days.rollUpOfHours, range) : bind(count, range),
       ],
       'lazily',
     )
-    nodeId = last.nodeId
+    from = { t, nodeId }
     rows += nodes.length
     if (!(await pause())) return { rows, goesOn: false }
   }
+}
+
+/** What is after `from`, up to `to`; within an hour or day only these nodes are looked at. */
+function rangeTo(from: Run, to: Run) {
+  const [low, high] = from.t === to.t ? [from.nodeId, to.nodeId] : [0, Number.MAX_SAFE_INTEGER]
+  return { fromT: from.t, fromNodeId: from.nodeId, ...to, low, high }
 }
 
 /** The days of these hours, each once. */

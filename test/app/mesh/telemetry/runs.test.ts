@@ -13,6 +13,7 @@ import { moveHistory } from '../../../../src/app/mesh/nodes/identity/move-histor
 import { oldestUnsummarised, rollUp } from '../../../../src/app/mesh/telemetry/roll-up.ts'
 import { listMetrics, readSeries } from '../../../../src/app/mesh/telemetry/telemetry.ts'
 import { sweepCharts } from '../../../../src/app/upkeep/charts.ts'
+import { preparePacked, trimPacked } from '../../../../src/app/upkeep/packed-quotas.ts'
 import { enforceRowQuotas } from '../../../../src/app/upkeep/row-quotas.ts'
 import { createSeededRandom } from '../../../../src/node/radio/demo/seeded-random.ts'
 import type { SqliteStore } from '../../../../src/node/database.ts'
@@ -231,8 +232,15 @@ describe('a packed hour', () => {
     await put(...many(10_000))
     const full = Number(packed.sqlite.prepare('select octet_length(body) from telemetry_runs').pluck().get())
     expect(full).toBeGreaterThan(MAX_RUN_BYTES)
+    // Much in an hour may not hold up the database.
+    for (let part = 0; part < 100; part++)
+      await put(
+        ...Array.from({ length: 20 }, (_, n) => ({ ...at(START + part * 100 + n, { [VOLTAGE]: n }), nodeNum: 12 })),
+      )
+    const sizes = packed.sqlite.prepare('select octet_length(body) from telemetry_runs order by 1').pluck().all()
+    expect(Number(sizes[0])).toBeLessThan(17_000)
     await put(...many(20_000))
-    expect(packed.sqlite.prepare('select octet_length(body) from telemetry_runs').pluck().get()).toBe(full)
+    expect(packed.sqlite.prepare('select max(octet_length(body)) from telemetry_runs').pluck().get()).toBe(full)
   })
 
   it('keeps its summary when only a late measurement is left of it', async () => {
@@ -258,6 +266,80 @@ describe('a packed hour', () => {
     expect([noted(), await oldestUnsummarised(packed, START + DAY)]).toEqual([1, START])
     expect(await rollUp(packed, allOfIt, wholeSlices, START + HOUR)).toBe(1)
     expect(noted()).toBe(0)
+  })
+
+  it.each([12, 14])('is summarised if it begins while another isolate summarises its hour: node %i', async (late) => {
+    for (let turns = 0; turns < 24; turns++) {
+      const store = open(true)
+      const add = async (...nums: number[]) => {
+        const rows = nums.map((nodeNum) => ({ ...at(START + MINUTE, { [VOLTAGE]: 3 }), nodeNum }))
+        const [first, ...others] = writeTelemetry(store, rows, new Set())
+        if (first !== undefined) await store.atomic([first, ...others])
+      }
+      await add(...NODES.filter((num) => num !== late))
+      let slices = 0
+      // In one of the turns it comes between a look for nodes and what is written after it.
+      const adds = async () => {
+        for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+        await add(late)
+      }
+      const added: Promise<void>[] = []
+      const pause = async () => {
+        if (slices++ === 0) added.push(adds())
+        return true
+      }
+      await rollUp(store, pause, () => 1 / 60, START + HOUR)
+      await Promise.all(added)
+      await rollUp(store, allOfIt, wholeSlices, START + 2 * DAY)
+      const nodes = ['telemetry_hourly_runs', 'telemetry_daily_runs'].map((table) =>
+        store.sqlite.prepare(`select count(*) from ${table}`).pluck().get(),
+      )
+      expect({ turns, nodes }).toEqual({ turns, nodes: [3, 3] })
+      store.close()
+    }
+  })
+
+  it('costs a look only at a node that has some, when there are too many rows', async () => {
+    await put(...[11, 14].map((nodeNum) => ({ ...at(START, { [VOLTAGE]: 3 }), nodeNum })))
+    await rollUp(packed, allOfIt, wholeSlices, START + DAY)
+    const prepared = preparePacked(packed.db, 'telemetry')
+    const looked: unknown[] = []
+    const fullest = {
+      all: (values: Record<string, unknown>) => {
+        looked.push(values['owner'])
+        return prepared.fullest.all(values)
+      },
+    }
+    const watched = Object({ ...prepared, fullest })
+    const owners = NODES.map((num) => ({ owner: idOf(packed, num) ?? 0, n: 1000, bucket: 0 }))
+    const trim = (pause: () => Promise<boolean>) =>
+      trimPacked({ store: packed, pause }, watched, { keep: 0, excess: 3000 }, owners)
+    let pauses = 0
+    expect(await trim(async () => pauses++ < 1)).toEqual({ removed: 1, over: [] })
+    expect(looked).toEqual([idOf(packed, 11)])
+    const { over } = await trim(allOfIt)
+    expect(looked).toEqual([idOf(packed, 11), idOf(packed, 14)])
+    expect(over.map(({ n }) => n)).toEqual([1000, 1000, 999])
+  })
+
+  it('is not deleted before it is summarised, and the oldest of equal ones first', async () => {
+    for (let hour = 0; hour < 30; hour++)
+      await put(...[0, 1, 2].map((n) => at(START + hour * HOUR + n * MINUTE, { [VOLTAGE]: hour < 28 ? 3 : 3.25 })))
+    await rollUp(packed, allOfIt, wholeSlices, START + 28 * HOUR)
+    const id = idOf(packed, 11) ?? 0
+    for (const [table, left] of [
+      ['telemetry', [20, 21, 22, 23, 24, 25, 26, 27, 28, 29]],
+      ['telemetry_hourly', [24]],
+    ] as const) {
+      const prepared = preparePacked(packed.db, table)
+      const counted = await prepared.fullest.all({ owner: id })
+      const excess = table === 'telemetry' ? 20 * (counted[0]?.n ?? 0) : 1000
+      await trimPacked({ store: packed, pause: allOfIt }, prepared, { keep: 0, excess }, [
+        { owner: id, n: 1000, bucket: 0 },
+      ])
+      const hours = packed.sqlite.prepare(`select (t - ${START}) / ${HOUR} from ${table}_runs order by t`).pluck().all()
+      expect(hours).toEqual(left)
+    }
   })
 
   it('is in one chart with plain rows of another form of the service', async () => {
@@ -294,6 +376,31 @@ describe('a packed hour', () => {
       ])
       expect(await chart(packed, 90 * DAY)).toEqual([[START, 1, 6, 3.5]])
     }
+  })
+
+  it('is counted if it is late, and again when it is old', async () => {
+    const counted = () =>
+      packed.sqlite
+        .prepare("select n from row_counts where table_name = 'telemetry_runs' and owner = ?")
+        .pluck()
+        .get(idOf(packed, 12))
+    await put(at(START, { [VOLTAGE]: 3 }))
+    await rollUp(packed, allOfIt, wholeSlices, START + 3 * DAY)
+    const some = (hour: number) =>
+      Array.from({ length: 40 }, (_, n) => ({
+        ...at(START + hour * HOUR + n * MINUTE, { [VOLTAGE]: 3 }),
+        nodeNum: 12,
+      }))
+    await put(...some(1), ...some(40))
+    await rollUp(packed, allOfIt, wholeSlices, START + 3 * DAY)
+    const both = Number(counted())
+    expect(both).toBeGreaterThan(20)
+    await sweepCharts(
+      packed,
+      { table: 'telemetry', cutoff: START + DAY, restMs: 0 },
+      { pause: allOfIt, share: wholeSlices },
+    )
+    expect(counted()).toBe(Math.floor(both / 2))
   })
 
   it('counts as rows of its size, and the fullest go first', async () => {

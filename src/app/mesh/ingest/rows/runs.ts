@@ -15,20 +15,23 @@ export type Measurements = {
 }
 
 const OF_NODE = sql`cross join nodes n on n.node_num = ${field('nodeNum')}`
-// What is stored wins, and an hour with nothing new is not written.
-const MERGED = sql`json_patch(body, json_patch(excluded.body, body))`
+const STORED = sql`left join telemetry_runs o on o.node_id = n.id and o.t = ${field('t')}`
+// What is stored wins, so only other entries are added: a patch that repeats what is stored takes the square of its time.
+const ADDED = sql`(select json_group_object(cast(m.id as text), json((select json_group_object(x.key, json(x.value))
+    from json_each(e.value) x where o.body is null or o.body -> ('$."' || m.id || '"."' || x.key || '"') is null)))
+  from json_each(r.j, '$.values') e cross join metrics m on m.name = e.key)`
 
 const queries = prepareOnce((db) => ({
   runs: prepareJsonInsert(db, telemetryRuns, {
     values: {
       nodeId: sql`n.id`,
       t: field('t'),
-      body: sql`(select json_group_object(cast(m.id as text), json(e.value)) from json_each(r.j, '$.values') e
-        cross join metrics m on m.name = e.key)`,
+      body: sql`case when o.body is null then ${ADDED}
+        when octet_length(o.body) >= ${sql.raw(String(MAX_RUN_BYTES))} then o.body else json_patch(o.body, ${ADDED}) end`,
     },
-    from: OF_NODE,
-    onConflict: sql`on conflict (node_id, t) do update set body = ${MERGED}
-      where octet_length(body) < ${sql.raw(String(MAX_RUN_BYTES))} and body <> ${MERGED}`,
+    from: sql`${OF_NODE} ${STORED}`,
+    // An hour with nothing new is not written.
+    onConflict: sql`on conflict (node_id, t) do update set body = excluded.body where body <> excluded.body`,
   }),
   // The other hours are found by themselves when they are over.
   late: prepareJsonInsert(db, telemetryDirty, {
