@@ -14,6 +14,7 @@ import { lastPacketBy } from '../../../src/app/mesh/topology/last-packet.ts'
 import { listLinks } from '../../../src/app/mesh/topology/links.ts'
 import { listPackets, type PacketFilters } from '../../../src/app/mesh/topology/packets.ts'
 import { deleteOldTraffic } from '../../../src/app/upkeep/traffic-retention.ts'
+import { hasPages } from '../../../src/db/packet-log.ts'
 import { coverage, heardLinks, nodeDays, nodeReceivers, nodes, sources } from '../../../src/db/schema.ts'
 import type { Store } from '../../../src/db/store.ts'
 import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
@@ -183,27 +184,56 @@ test('rows, pages and both by turns: each list, filter and summary is the same',
   )
 })
 
-test('no id is used again after all pages expired, and rows go on after pages', async () => {
-  const store = await fresh(true)
+/** Logs packets in the name of node 7, each with its own time or id. */
+async function log(store: Store, ...logged: readonly { readonly t: number; readonly packetId?: number }[]) {
   const row = { source: 'radio', fromNodeNum: 7, toNodeNum: BROADCAST, gateway: null, channel: 0, port: 1, rxSnr: 1.5 }
   const more = { rxRssi: null, hopsAway: 0, hopLimit: 3, viaMqtt: false, pkiEncrypted: false, replayed: false }
   const said = { trustLevel: 'plain', payload: '{"kind":"text"}', isReadable: true } as const
-  const log = async (packs: boolean, at: number) => {
-    const [first, ...others] = writeLog({ ...store, packs }, [{ ...row, ...more, ...said, packetId: at, t: at }])
-    if (first !== undefined) await store.atomic([first, ...others])
-  }
-  const ids = () => store.db.all<{ id: number }>(sql`select id from logged order by id`)
-  const expire = (packets: number) =>
-    deleteOldTraffic(store, { telemetry_hourly: 0, messages: 0, packets }, { pause: goesOn })
-  await log(true, BEGIN)
-  await log(true, BEGIN + 1)
-  expect((await expire(BEGIN + 2)).packets).toBe(2)
-  expect(await ids()).toEqual([])
-  await log(true, BEGIN + 2)
-  await log(true, BEGIN + 2 * HOUR_MS)
-  await log(false, BEGIN + 2 * HOUR_MS + 1)
-  await log(true, BEGIN + 2 * HOUR_MS + 2)
-  expect((await ids()).map(({ id }) => id)).toEqual([3, 4, 5, 6])
-  expect((await expire(BEGIN + HOUR_MS)).packets).toBe(1)
-  expect((await ids()).map(({ id }) => id)).toEqual([4, 5, 6])
+  const rows = logged.map(({ t, packetId = t }) => ({ ...row, ...more, ...said, packetId, t }))
+  const [first, ...others] = writeLog(store, rows)
+  if (first !== undefined) await store.atomic([first, ...others])
+}
+
+const idsOf = async (store: Store) =>
+  (await store.db.all<{ id: number }>(sql`select id from logged order by id`)).map(({ id }) => id)
+
+const expire = (store: Store, packets: number) =>
+  deleteOldTraffic(store, { telemetry_hourly: 0, messages: 0, packets }, { pause: goesOn })
+
+test('no id is used again after all pages expired, and rows go on after pages', async () => {
+  const store = await fresh(true)
+  const node = { ...store, packs: false }
+  await log(store, { t: BEGIN })
+  await log(store, { t: BEGIN + 1 })
+  expect((await expire(store, BEGIN + 2)).packets).toBe(2)
+  expect(await idsOf(store)).toEqual([])
+  await log(store, { t: BEGIN + 2 })
+  await log(store, { t: BEGIN + 2 * HOUR_MS })
+  await log(node, { t: BEGIN + 2 * HOUR_MS + 1 })
+  await log(store, { t: BEGIN + 2 * HOUR_MS + 2 })
+  expect(await idsOf(store)).toEqual([3, 4, 5, 6])
+  expect((await expire(store, BEGIN + HOUR_MS)).packets).toBe(1)
+  expect(await idsOf(store)).toEqual([4, 5, 6])
+})
+
+test('pages go on to expire after their log was emptied, and was continued as rows', async () => {
+  const store = await fresh(true)
+  await log(store, { t: BEGIN })
+  await expire(store, BEGIN + 1)
+  await log({ ...store, packs: false }, { t: BEGIN + 1 })
+  await log(store, { t: BEGIN + 2 })
+  await log(store, { t: BEGIN + 3 * HOUR_MS })
+  expect((await expire(store, BEGIN + HOUR_MS)).packets).toBe(2)
+  expect(await idsOf(store)).toEqual([4])
+})
+
+test('a log of rows has no page once the packets of the last one expired', async () => {
+  const edge = await fresh(true)
+  const node = { ...edge, packs: false }
+  await log(edge, { t: BEGIN }, { t: BEGIN + 1 })
+  expect(await hasPages(node)).toBe(true)
+  expect((await expire(node, BEGIN + 2)).packets).toBe(2)
+  expect(await hasPages(node)).toBe(false)
+  await log(node, { t: BEGIN + 3 })
+  expect(await idsOf(node)).toEqual([3])
 })
