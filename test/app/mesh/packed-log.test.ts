@@ -237,3 +237,17 @@ test('a log of rows has no page once the packets of the last one expired', async
   await log(node, { t: BEGIN + 3 })
   expect(await idsOf(node)).toEqual([3])
 })
+
+test('pages take the share of one table', async () => {
+  const store = await fresh(true)
+  for (let hours = 0; hours < 90; hours += 2) await log(store, { t: BEGIN + hours * HOUR_MS })
+  const shares: number[] = []
+  const each = () => {
+    const place = shares.push(0) - 1
+    return async () => (shares[place] = (shares[place] ?? 0) + 1) < 2
+  }
+  const cutoffs = { telemetry_hourly: 0, messages: 0, packets: BEGIN + 100 * DAY_MS }
+  const { packets } = await deleteOldTraffic(store, cutoffs, { pause: goesOn, each })
+  // Of rows, pages, traceroutes, channels and hourly values.
+  expect({ packets, shares: shares.length, ofPages: shares[1] }).toEqual({ packets: 40, shares: 5, ofPages: 2 })
+})
