@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import { sql } from 'drizzle-orm'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { type View, WHOLE_VIEW } from '../../../src/app/accounts/access/visible.ts'
+import { readWorld } from '../../../src/app/alerts/world/read-world.ts'
 import { readHeard as readPast } from '../../../src/app/alerts/past/history.ts'
 import { hops } from '../../../src/app/mesh/findings/rules/hops.ts'
 import { summariseHearings } from '../../../src/app/mesh/history/hearings.ts'
@@ -110,6 +111,9 @@ async function listAll(store: Store, view: View, filters: Partial<PacketFilters>
 
 const goesOn = async () => true
 
+/** What all prepared queries have in common. */
+const queriesOf = (): { all: () => unknown } => Object.getPrototypeOf(opened[0]?.sqlite.prepare('select 1'))
+
 async function everything(store: Store, now: number, hidden: readonly number[], filters: Partial<PacketFilters>[]) {
   const view = { ...WHOLE_VIEW, hidden: new Set(hidden) }
   const looking = { store, now, links: [], heard: NODES, pause: goesOn }
@@ -182,12 +186,12 @@ test('rows, pages and both by turns: each list, filter and summary is the same',
   )
 })
 
-/** Logs packets in the name of node 7, each with its own time or id. */
-async function log(store: Store, ...logged: readonly { readonly t: number; readonly packetId?: number }[]) {
+/** Logs packets, of node 7 and with their time as id unless they say otherwise. */
+async function log(store: Store, ...logged: readonly (Partial<PacketRow> & { readonly t: number })[]) {
   const row = { source: 'radio', fromNodeNum: 7, toNodeNum: BROADCAST, gateway: null, channel: 0, port: 1, rxSnr: 1.5 }
   const more = { rxRssi: null, hopsAway: 0, hopLimit: 3, viaMqtt: false, pkiEncrypted: false, replayed: false }
   const said = { trustLevel: 'plain', payload: '{"kind":"text"}', isReadable: true } as const
-  const rows = logged.map(({ t, packetId = t }) => ({ ...row, ...more, ...said, packetId, t }))
+  const rows = logged.map((each) => ({ ...row, ...more, ...said, packetId: each.t % 2 ** 32, ...each }))
   const [first, ...others] = writeLog(store, rows)
   if (first !== undefined) await store.atomic([first, ...others])
 }
@@ -243,6 +247,34 @@ test('rows have no packet that is in a page', async () => {
   await log({ ...store, packs: false }, { t: BEGIN + 7 * HOUR_MS, packetId: 5 })
   const ids = await store.db.all<{ id: number }>(sql`select packet_id as id from logged order by logged.id`)
   expect(ids.map(({ id }) => id)).toEqual([5, 6, 7, 5])
+})
+
+test('the links of silent nodes are those of their latest packets in each form, in few queries', async () => {
+  const many = Array.from({ length: 600 }, (_, index) => 1000 + index)
+  const answers = []
+  for (const packs of [true, false]) {
+    const store = await fresh(packs)
+    await store.db.insert(nodes).values(many.map((nodeNum) => ({ nodeNum, firstHeard: BEGIN, lastHeard: BEGIN })))
+    for (let part = 0; part < 30; part++) {
+      const [t, source] = [BEGIN + part * HOUR_MS, part < 10 ? 'broker' : 'radio']
+      await log(store, { t, source }, { t: t + 1, source })
+      await log(store, ...many.slice(part * 20, part * 20 + 20).map((from) => ({ t, source, fromNodeNum: from })))
+      await store.db.run(sql`update nodes set last_heard = ${t + 1} where node_num = 7
+        or node_num in (select from_node_num from logged where t = ${t})`)
+    }
+    const links = ['radio', 'broker'].map((name) => ({ name, kind: 'tcp', state: 'connected', since: BEGIN }))
+    const needs = { radio: Object({ links: () => links }), now: BEGIN + 99 * HOUR_MS, startedAt: BEGIN }
+    const all = vi.spyOn(queriesOf(), 'all')
+    const read = await readWorld({ store, ...needs }, [{ nodes: true, waysAfterMs: HOUR_MS }], goesOn)
+    expect(all.mock.calls.length).toBeLessThan(20)
+    expect(all.mock.calls.length).toBeGreaterThan(0)
+    all.mockRestore()
+    answers.push(new Map([...(read?.world.heardBy ?? [])].map(([num, names]) => [num, names.toSorted()])))
+  }
+  const [packed, plain] = answers
+  expect(packed).toEqual(plain)
+  // The latest 30 of the node that sends much.
+  expect([7, 1000, 1599].map((num) => packed?.get(num))).toEqual([['radio'], ['broker'], ['radio']])
 })
 
 test('pages take the share of one table', async () => {
