@@ -277,6 +277,25 @@ test('the links of silent nodes are those of their latest packets in each form, 
   expect([7, 1000, 1599].map((num) => packed?.get(num))).toEqual([['radio'], ['broker'], ['radio']])
 })
 
+test('a packet is found in a long log, part by part', async () => {
+  const store = await fresh(true)
+  await log(store, { t: BEGIN, packetId: 5 })
+  // As if so many had come since.
+  const skip = 'insert into packet_pages select last_id + @ids, last_id + @ids, packets, @t, @t, replayed, ports,'
+  opened
+    .at(-1)
+    ?.sqlite.prepare(`${skip} receivers, signed, '["0000000700000006"]', body from packet_pages`)
+    .run({ ids: 900_000, t: BEGIN + DAY_MS })
+  const all = vi.spyOn(queriesOf(), 'all')
+  const repeated = await readRepeated(store, [{ from: 7, id: 5, at: BEGIN + 2 * DAY_MS }])
+  const parts = all.mock.calls.length
+  all.mockRestore()
+  expect(repeated).toEqual([{ from: 7, id: 5 }])
+  expect(parts).toBeGreaterThanOrEqual(5)
+  expect(await recallPackets(store)({ from: 7, id: 5 })).toBe(true)
+  expect(await recallPackets(store)({ from: 7, id: 8 })).toBe(false)
+})
+
 test('pages take the share of one table', async () => {
   const store = await fresh(true)
   for (let hours = 0; hours < 90; hours += 2) await log(store, { t: BEGIN + hours * HOUR_MS })
