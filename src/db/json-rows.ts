@@ -22,12 +22,17 @@ export function literals(names: readonly string[]): SQL {
  * Prepares an insert of many rows whose only parameter is a JSON array of objects: one statement for a whole batch,
  * which D1 counts as one, and about as fast in SQLite as rows bound one by one. Rows are inserted in the order of the
  * array. `values` has SQL for each column of the table, by its name in the schema, mostly a `field`; `from` joins more
- * tables.
+ * tables; `more` are further common table expressions, which may read the rows as `r`.
  */
 export function prepareJsonInsert(
   db: Db,
   table: SQLiteTable,
-  { values, from = sql``, onConflict }: { values: Readonly<Record<string, SQL>>; from?: SQL; onConflict: SQL },
+  {
+    values,
+    from = sql``,
+    more = sql``,
+    onConflict,
+  }: { values: Readonly<Record<string, SQL>>; from?: SQL; more?: SQL; onConflict: SQL },
 ): (rows: readonly object[]) => Statement {
   const columns = Object.keys(getTableColumns(table)).map((name) => {
     const value = values[name]
@@ -38,7 +43,7 @@ export function prepareJsonInsert(
   const prepared = db
     .insert(table)
     .select(
-      sql`with r as materialized (select value as j from jsonb_each(${sql.placeholder('rows')}))
+      sql`with r as materialized (select value as j from jsonb_each(${sql.placeholder('rows')})) ${more}
         select ${sql.join(columns, sql`, `)} from r ${from} where true ${onConflict}`,
     )
     .prepare()

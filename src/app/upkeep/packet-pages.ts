@@ -1,12 +1,15 @@
 import { sql } from 'drizzle-orm'
+import { LAST_ID, SEQUENCES } from '../../db/packet-log.ts'
 import { packetPages } from '../../db/schema.ts'
-import { prepareOnce, type Store } from '../../db/store.ts'
+import { bind, prepareOnce, type Store } from '../../db/store.ts'
 import type { Pause } from '../base/pacing/slices.ts'
 
 /** Pages deleted in one transaction, at most. */
 const SLICE_PAGES = 20
 
 const value = sql.placeholder
+
+const IS_LAST = sql`first_id = ${value('firstId')} and last_id = ${value('lastId')} and t_last < ${value('cutoff')}`
 
 const queries = prepareOnce((db) => ({
   oldest: db
@@ -28,8 +31,8 @@ const queries = prepareOnce((db) => ({
     )
     .returning({ packets: packetPages.packets })
     .prepare(),
-  // Without packets the last page still tells where the ids go on.
-  only: db
+  // On the edge the last page still tells without packets where the ids go on.
+  empty: db
     .update(packetPages)
     .set({
       firstId: sql`last_id + 1`,
@@ -41,8 +44,15 @@ const queries = prepareOnce((db) => ({
       keys: '[]',
       body: '[]',
     })
-    .where(sql`first_id = ${value('firstId')} and last_id = ${value('lastId')} and t_last < ${value('cutoff')}`)
+    .where(IS_LAST)
     .prepare(),
+  // Elsewhere the sequence of the rows tells it.
+  sequence: db
+    .update(SEQUENCES)
+    .set({ seq: sql`${LAST_ID}` })
+    .where(sql`name = 'packets' and seq < ${LAST_ID}`)
+    .prepare(),
+  only: db.delete(packetPages).where(IS_LAST).prepare(),
 }))
 
 /**
@@ -70,14 +80,23 @@ export async function deleteOldPages(store: Store, cutoff: number, pause: Pause)
   const prepared = queries(store)
   for (let packets = 0; ;) {
     const oldest = await prepared.oldest.get()
-    if (oldest === undefined || oldest.t >= cutoff || oldest.lastId < oldest.firstId) return packets
+    if (oldest === undefined || oldest.t >= cutoff) return packets
     const deleted = await store.lazily(() => prepared.oldPages.all({ cutoff }))
     packets += deleted.reduce((sum, page) => sum + page.packets, 0)
-    if (deleted.length === 0) {
-      const { firstId, lastId } = oldest
-      await store.lazily(() => prepared.only.run({ firstId, lastId, cutoff }))
-      return packets + lastId - firstId + 1
-    }
+    if (deleted.length === 0) return packets + (await clearLast(store, oldest, cutoff))
     if (!(await pause())) return packets
   }
+}
+
+/** Deletes the packets of the only page. Its last id is not used again. */
+async function clearLast(
+  store: Store,
+  { firstId, lastId }: { readonly firstId: number; readonly lastId: number },
+  cutoff: number,
+): Promise<number> {
+  const { empty, sequence, only } = queries(store)
+  const page = { firstId, lastId, cutoff }
+  if (!store.packs) await store.atomic([bind(sequence, {}), bind(only, page)], 'lazily')
+  else if (firstId <= lastId) await store.lazily(() => empty.run(page))
+  return lastId - firstId + 1
 }

@@ -80,10 +80,11 @@ export async function deleteOldTraffic(
     const isOld = oldest !== undefined && oldest.t < packetCutoff
     return isOld ? await store.lazily(() => prepared.packets.all({ cutoff: packetCutoff, rows })) : []
   })
-  const packed = goesOn
-    ? await deleteOldPages(store, packetCutoff, async () => (goesOn = await (each?.() ?? pause)()))
-    : 0
-  if (goesOn) await prepared.packetHours.run({ before: packetCutoff - HOUR_MS })
+  const isCleared = goesOn
+  goesOn ||= each !== undefined
+  const own = each?.() ?? pause
+  const packed = goesOn ? await deleteOldPages(store, packetCutoff, async () => (goesOn = await own())) : 0
+  if (isCleared && goesOn) await prepared.packetHours.run({ before: packetCutoff - HOUR_MS })
   const routeCutoff = cutoffs.messages
   const routes = await clearTable((rows) => prepared.traceroutes.all({ cutoff: routeCutoff, rows }))
   const unused = await clearTable((rows) => prepared.channels.all({ cutoff: routeCutoff, rows }))

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import { sql } from 'drizzle-orm'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { type View, WHOLE_VIEW } from '../../../src/app/accounts/access/visible.ts'
+import { readWorld } from '../../../src/app/alerts/world/read-world.ts'
 import { readHeard as readPast } from '../../../src/app/alerts/past/history.ts'
 import { hops } from '../../../src/app/mesh/findings/rules/hops.ts'
 import { summariseHearings } from '../../../src/app/mesh/history/hearings.ts'
@@ -14,6 +15,7 @@ import { lastPacketBy } from '../../../src/app/mesh/topology/last-packet.ts'
 import { listLinks } from '../../../src/app/mesh/topology/links.ts'
 import { listPackets, type PacketFilters } from '../../../src/app/mesh/topology/packets.ts'
 import { deleteOldTraffic } from '../../../src/app/upkeep/traffic-retention.ts'
+import { hasPages } from '../../../src/db/packet-log.ts'
 import { coverage, heardLinks, nodeDays, nodeReceivers, nodes, sources } from '../../../src/db/schema.ts'
 import type { Store } from '../../../src/db/store.ts'
 import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
@@ -83,9 +85,7 @@ async function fill(deliveries: readonly (readonly Some[])[]) {
       const { words: _words, after: _after, ...row } = each
       return { ...row, t: now, payload: payloadOf(each), isReadable: each.port !== null }
     })
-    // Only the edge looks in both forms for what is there already: on Node that is known before.
-    const packs = index % 7 > 2 || delivery.some(({ packetId }) => packetId <= 20)
-    for (const store of [rows, pages, { ...both, packs }]) {
+    for (const store of [rows, pages, { ...both, packs: index % 7 > 2 }]) {
       const [first, ...others] = writeLog(store, log)
       if (first !== undefined) await store.atomic([first, ...others])
     }
@@ -110,6 +110,9 @@ async function listAll(store: Store, view: View, filters: Partial<PacketFilters>
 }
 
 const goesOn = async () => true
+
+/** What all prepared queries have in common. */
+const queriesOf = (): { all: () => unknown } => Object.getPrototypeOf(opened[0]?.sqlite.prepare('select 1'))
 
 async function everything(store: Store, now: number, hidden: readonly number[], filters: Partial<PacketFilters>[]) {
   const view = { ...WHOLE_VIEW, hidden: new Set(hidden) }
@@ -183,27 +186,126 @@ test('rows, pages and both by turns: each list, filter and summary is the same',
   )
 })
 
-test('no id is used again after all pages expired, and rows go on after pages', async () => {
-  const store = await fresh(true)
+/** Logs packets, of node 7 and with their time as id unless they say otherwise. */
+async function log(store: Store, ...logged: readonly (Partial<PacketRow> & { readonly t: number })[]) {
   const row = { source: 'radio', fromNodeNum: 7, toNodeNum: BROADCAST, gateway: null, channel: 0, port: 1, rxSnr: 1.5 }
   const more = { rxRssi: null, hopsAway: 0, hopLimit: 3, viaMqtt: false, pkiEncrypted: false, replayed: false }
   const said = { trustLevel: 'plain', payload: '{"kind":"text"}', isReadable: true } as const
-  const log = async (packs: boolean, at: number) => {
-    const [first, ...others] = writeLog({ ...store, packs }, [{ ...row, ...more, ...said, packetId: at, t: at }])
-    if (first !== undefined) await store.atomic([first, ...others])
+  const rows = logged.map((each) => ({ ...row, ...more, ...said, packetId: each.t % 2 ** 32, ...each }))
+  const [first, ...others] = writeLog(store, rows)
+  if (first !== undefined) await store.atomic([first, ...others])
+}
+
+const idsOf = async (store: Store) =>
+  (await store.db.all<{ id: number }>(sql`select id from logged order by id`)).map(({ id }) => id)
+
+const expire = (store: Store, packets: number) =>
+  deleteOldTraffic(store, { telemetry_hourly: 0, messages: 0, packets }, { pause: goesOn })
+
+test('no id is used again after all pages expired, and rows go on after pages', async () => {
+  const store = await fresh(true)
+  const node = { ...store, packs: false }
+  await log(store, { t: BEGIN })
+  await log(store, { t: BEGIN + 1 })
+  expect((await expire(store, BEGIN + 2)).packets).toBe(2)
+  expect(await idsOf(store)).toEqual([])
+  await log(store, { t: BEGIN + 2 })
+  await log(store, { t: BEGIN + 2 * HOUR_MS })
+  await log(node, { t: BEGIN + 2 * HOUR_MS + 1 })
+  await log(store, { t: BEGIN + 2 * HOUR_MS + 2 })
+  expect(await idsOf(store)).toEqual([3, 4, 5, 6])
+  expect((await expire(store, BEGIN + HOUR_MS)).packets).toBe(1)
+  expect(await idsOf(store)).toEqual([4, 5, 6])
+})
+
+test('pages go on to expire after their log was emptied, and was continued as rows', async () => {
+  const store = await fresh(true)
+  await log(store, { t: BEGIN })
+  await expire(store, BEGIN + 1)
+  await log({ ...store, packs: false }, { t: BEGIN + 1 })
+  await log(store, { t: BEGIN + 2 })
+  await log(store, { t: BEGIN + 3 * HOUR_MS })
+  expect((await expire(store, BEGIN + HOUR_MS)).packets).toBe(2)
+  expect(await idsOf(store)).toEqual([4])
+})
+
+test('a log of rows has no page once the packets of the last one expired', async () => {
+  const edge = await fresh(true)
+  const node = { ...edge, packs: false }
+  await log(edge, { t: BEGIN }, { t: BEGIN + 1 })
+  expect(await hasPages(node)).toBe(true)
+  expect((await expire(node, BEGIN + 2)).packets).toBe(2)
+  expect(await hasPages(node)).toBe(false)
+  await log(node, { t: BEGIN + 3 })
+  expect(await idsOf(node)).toEqual([3])
+})
+
+test('rows have no packet that is in a page', async () => {
+  const store = await fresh(true)
+  await log(store, { t: BEGIN, packetId: 5 }, { t: BEGIN, packetId: 6 })
+  await log({ ...store, packs: false }, { t: BEGIN + 1, packetId: 6 }, { t: BEGIN + 1, packetId: 7 })
+  await log({ ...store, packs: false }, { t: BEGIN + 7 * HOUR_MS, packetId: 5 })
+  const ids = await store.db.all<{ id: number }>(sql`select packet_id as id from logged order by logged.id`)
+  expect(ids.map(({ id }) => id)).toEqual([5, 6, 7, 5])
+})
+
+test('the links of silent nodes are those of their latest packets in each form, in few queries', async () => {
+  const many = Array.from({ length: 600 }, (_, index) => 1000 + index)
+  const answers = []
+  for (const packs of [true, false]) {
+    const store = await fresh(packs)
+    await store.db.insert(nodes).values(many.map((nodeNum) => ({ nodeNum, firstHeard: BEGIN, lastHeard: BEGIN })))
+    for (let part = 0; part < 30; part++) {
+      const [t, source] = [BEGIN + part * HOUR_MS, part < 10 ? 'broker' : 'radio']
+      await log(store, { t, source }, { t: t + 1, source })
+      await log(store, ...many.slice(part * 20, part * 20 + 20).map((from) => ({ t, source, fromNodeNum: from })))
+      await store.db.run(sql`update nodes set last_heard = ${t + 1} where node_num = 7
+        or node_num in (select from_node_num from logged where t = ${t})`)
+    }
+    const links = ['radio', 'broker'].map((name) => ({ name, kind: 'tcp', state: 'connected', since: BEGIN }))
+    const needs = { radio: Object({ links: () => links }), now: BEGIN + 99 * HOUR_MS, startedAt: BEGIN }
+    const all = vi.spyOn(queriesOf(), 'all')
+    const read = await readWorld({ store, ...needs }, [{ nodes: true, waysAfterMs: HOUR_MS }], goesOn)
+    expect(all.mock.calls.length).toBeLessThan(20)
+    expect(all.mock.calls.length).toBeGreaterThan(0)
+    all.mockRestore()
+    answers.push(new Map([...(read?.world.heardBy ?? [])].map(([num, names]) => [num, names.toSorted()])))
   }
-  const ids = () => store.db.all<{ id: number }>(sql`select id from logged order by id`)
-  const expire = (packets: number) =>
-    deleteOldTraffic(store, { telemetry_hourly: 0, messages: 0, packets }, { pause: goesOn })
-  await log(true, BEGIN)
-  await log(true, BEGIN + 1)
-  expect((await expire(BEGIN + 2)).packets).toBe(2)
-  expect(await ids()).toEqual([])
-  await log(true, BEGIN + 2)
-  await log(true, BEGIN + 2 * HOUR_MS)
-  await log(false, BEGIN + 2 * HOUR_MS + 1)
-  await log(true, BEGIN + 2 * HOUR_MS + 2)
-  expect((await ids()).map(({ id }) => id)).toEqual([3, 4, 5, 6])
-  expect((await expire(BEGIN + HOUR_MS)).packets).toBe(1)
-  expect((await ids()).map(({ id }) => id)).toEqual([4, 5, 6])
+  const [packed, plain] = answers
+  expect(packed).toEqual(plain)
+  // The latest 30 of the node that sends much.
+  expect([7, 1000, 1599].map((num) => packed?.get(num))).toEqual([['radio'], ['broker'], ['radio']])
+})
+
+test('a packet is found in a long log, part by part', async () => {
+  const store = await fresh(true)
+  await log(store, { t: BEGIN, packetId: 5 })
+  // As if so many had come since.
+  const skip = 'insert into packet_pages select last_id + @ids, last_id + @ids, packets, @t, @t, replayed, ports,'
+  opened
+    .at(-1)
+    ?.sqlite.prepare(`${skip} receivers, signed, '["0000000700000006"]', body from packet_pages`)
+    .run({ ids: 900_000, t: BEGIN + DAY_MS })
+  const all = vi.spyOn(queriesOf(), 'all')
+  const repeated = await readRepeated(store, [{ from: 7, id: 5, at: BEGIN + 2 * DAY_MS }])
+  const parts = all.mock.calls.length
+  all.mockRestore()
+  expect(repeated).toEqual([{ from: 7, id: 5 }])
+  expect(parts).toBeGreaterThanOrEqual(5)
+  expect(await recallPackets(store)({ from: 7, id: 5 })).toBe(true)
+  expect(await recallPackets(store)({ from: 7, id: 8 })).toBe(false)
+})
+
+test('pages take the share of one table', async () => {
+  const store = await fresh(true)
+  for (let hours = 0; hours < 90; hours += 2) await log(store, { t: BEGIN + hours * HOUR_MS })
+  const shares: number[] = []
+  const each = () => {
+    const place = shares.push(0) - 1
+    return async () => (shares[place] = (shares[place] ?? 0) + 1) < 2
+  }
+  const cutoffs = { telemetry_hourly: 0, messages: 0, packets: BEGIN + 100 * DAY_MS }
+  const { packets } = await deleteOldTraffic(store, cutoffs, { pause: goesOn, each })
+  // Of rows, pages, traceroutes, channels and hourly values.
+  expect({ packets, shares: shares.length, ofPages: shares[1] }).toEqual({ packets: 40, shares: 5, ofPages: 2 })
 })

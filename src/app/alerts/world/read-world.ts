@@ -1,16 +1,25 @@
 import { ownedBy } from '../../base/owned.ts'
 import { desc, eq, gt, sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
-import { BY_PLACE, hasPages, LAST_PACKET, packedOf } from '../../../db/packet-log.ts'
+import { hasPages, LAST_PACKET, packedWithin } from '../../../db/packet-log.ts'
 import { hasRuns, measurementOf, pathOf, RUNS, timeOf } from '../../../db/runs.ts'
-import { alertAnchors, alertMarks, auditLog, metrics, nodes, packets, sources } from '../../../db/schema.ts'
+import {
+  alertAnchors,
+  alertMarks,
+  auditLog,
+  metrics,
+  nodes,
+  packetPages,
+  packets,
+  sources,
+} from '../../../db/schema.ts'
 import { prepareOnce, rawRows, type Statement, type Store } from '../../../db/store.ts'
 import { DAY_MS, isFuture, MINUTE_MS } from '../../../shared/time.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 import type { Radio } from '../../mesh/radios/radio.ts'
 import { findWeakKeys } from '../../mesh/nodes/key-health.ts'
 import { listSources } from '../../mesh/radios/sources.ts'
-import type { Pause } from '../../base/pacing/slices.ts'
+import { eachTurn, type Pause } from '../../base/pacing/slices.ts'
 import { problemsOf, readRetentionState } from '../../retention/state.ts'
 import { IS_IMPORTED } from './imported.ts'
 import { readMeshFindings } from './mesh-findings.ts'
@@ -24,8 +33,12 @@ const QUIET_MS = 30 * MINUTE_MS
 const NODES_AT_ONCE = 500
 /** Per node. That is enough to know by which links it is heard. */
 const LATEST_PACKETS = 30
-/** Ids of a packed log that are searched for them: each silent node has its own search. */
+const LATEST_PACKETS_SQL = sql.raw(String(LATEST_PACKETS))
+/** Ids of a packed log that are searched for them. */
 const REACH = sql.raw('100000')
+/** Pages, and nodes, of one search: it takes a few milliseconds. */
+const PAGES_AT_ONCE = 25
+const SILENT_AT_ONCE = 500
 
 const value = sql.placeholder
 
@@ -60,6 +73,11 @@ type RawAnchor = readonly [ruleId: number, nodeNum: number, latitude: number, lo
 /** Packed hours that are looked at for each node, whether it has the metric or not. */
 const RECENT_MS = 2 * DAY_MS
 
+/** Whether page `g` has a packet of one of the nodes. */
+const HAS_ONE_OF = sql`exists (select 1 from json_each(g.keys) k where substr(k.value, 1, 8) in
+  (select printf('%08x', value) from json_each(${value('nums')})))`
+
+const namesSchema = z.array(z.string())
 const latestSchema = z.object({ t: z.number(), v: z.number(), channel: z.number().nullable() })
 
 /** The latest packed measurement of node `n` and metric `m` as JSON, in rows `r`. It reads them from the newest on. */
@@ -129,21 +147,31 @@ const queries = prepareOnce((db) => ({
     )
     .prepare(),
   ways: db
-    .selectDistinct({ name: sources.name })
-    .from(sources)
-    .where(
-      sql`id in (select source_id from (select source_id from ${packets} where from_node_num = ${value('nodeNum')}
-        and not replayed order by id desc limit ${sql.raw(String(LATEST_PACKETS))}))`,
-    )
+    .select({
+      nodeNum: sql<number>`k.value`,
+      names: sql<string>`(select json_group_array(distinct s.name) from (select source_id from ${packets}
+        where from_node_num = k.value and not replayed order by id desc limit ${LATEST_PACKETS_SQL}) x
+        cross join ${sources} s on s.id = x.source_id)`,
+    })
+    .from(sql`json_each(${value('nums')}) k`)
+    .prepare(),
+  // The columns before its packets are read without them.
+  pages: db
+    .select({ firstId: packetPages.firstId, lastId: packetPages.lastId, from: packetPages.tFirst })
+    .from(packetPages)
+    .where(sql`first_id > ${LAST_PACKET} - ${REACH} and t_first <= ${value('latest')}`)
+    .orderBy(desc(packetPages.firstId))
     .prepare(),
   packedWays: db
-    .selectDistinct({ name: sources.name })
-    .from(sources)
-    .where(
-      sql`id in (select source_id from (select source_id from ${packedOf(value('nodeNum'), { first: sql`${LAST_PACKET} - ${REACH}` })}
-        where from_node_num = ${value('nodeNum')} and not replayed
-        order by ${BY_PLACE} limit ${sql.raw(String(LATEST_PACKETS))}))`,
+    .select({ nodeNum: sql<number>`x.from_node_num`, name: sql<string>`s.name` })
+    .from(
+      sql`(select from_node_num, source_id, row_number() over (partition by from_node_num order by id desc) as nth
+        from ${packedWithin(value('first'), value('before'), HAS_ONE_OF)}
+        where not replayed and from_node_num in (select value from json_each(${value('nums')}))) x
+        cross join ${sources} s on s.id = x.source_id`,
     )
+    .where(sql`x.nth <= ${LATEST_PACKETS_SQL}`)
+    .orderBy(sql`x.nth`)
     .prepare(),
   latest: prepareLatest(db, false),
   latestOfBoth: prepareLatest(db, true),
@@ -203,7 +231,8 @@ export async function readWorld(
     }
     latest.set(metric, values)
   }
-  const waysAfterMs = Math.min(...wanted.flatMap((each) => each.waysAfterMs ?? []))
+  const silentSince = now - Math.min(...wanted.flatMap((each) => each.waysAfterMs ?? []))
+  const isAsked = has('waysAfterMs') && links.length > 1
   return {
     marks,
     world: {
@@ -211,7 +240,7 @@ export async function readWorld(
       startedAt,
       nodes: known,
       links,
-      heardBy: has('waysAfterMs') && links.length > 1 ? await readWays(store, known, now - waysAfterMs) : new Map(),
+      heardBy: isAsked ? await readWays(store, known, silentSince) : new Map(),
       latest,
       anchors: has('anchors') ? await readAnchors(store, null) : new Map(),
       weakKeys: has('weakKeys') ? await findWeakKeys(known) : new Set(),
@@ -264,8 +293,11 @@ async function readLinks({ store, radio, now, startedAt }: Needs): Promise<{ lin
 /** The links by which silent nodes were heard, by node. */
 const linksOfSilent = ownedBy((_db: Store['db']) => new Map<number, { lastHeard: number; names: readonly string[] }>())
 
+type Silent = { readonly nodeNum: number; readonly lastHeard: number }
+
 /**
- * The links by which each node was heard, for nodes silent since `silentSince`. They are read once for each silence.
+ * The links by which each node was heard, for nodes silent since `silentSince`. They are read once for each silence, to the
+ * end: the next run would begin again.
  */
 async function readWays(
   store: Store,
@@ -274,23 +306,55 @@ async function readWays(
 ): Promise<Map<number, readonly string[]>> {
   const kept = linksOfSilent(store.db)
   const found = new Map<number, readonly string[]>()
-  const { ways, packedWays } = queries(store)
-  const isPacked = await hasPages(store)
-  const readNames = async (nodeNum: number) => {
-    const packed = isPacked ? await packedWays.all({ nodeNum }) : []
-    return packed.length > 0 ? packed : ways.all({ nodeNum })
-  }
+  const asked: Silent[] = []
   for (const { nodeNum, lastHeard } of known) {
-    if (lastHeard === null || lastHeard > silentSince) {
-      kept.delete(nodeNum)
-      continue
-    }
     const before = kept.get(nodeNum)
-    const names = before?.lastHeard === lastHeard ? before.names : (await readNames(nodeNum)).map(({ name }) => name)
-    kept.set(nodeNum, { lastHeard, names })
-    found.set(nodeNum, names)
+    if (lastHeard === null || lastHeard > silentSince) kept.delete(nodeNum)
+    else if (before?.lastHeard === lastHeard) found.set(nodeNum, before.names)
+    else asked.push({ nodeNum, lastHeard })
+  }
+  const packed = asked.length > 0 && (await hasPages(store)) ? await readPackedWays(store, asked) : new Map()
+  for (let from = 0; from < asked.length; from += SILENT_AT_ONCE) {
+    const some = asked.slice(from, from + SILENT_AT_ONCE)
+    const inRows = some.filter(({ nodeNum }) => !packed.has(nodeNum)).map(({ nodeNum }) => nodeNum)
+    const rows = inRows.length === 0 ? [] : await queries(store).ways.all({ nums: JSON.stringify(inRows) })
+    const names = new Map(rows.map((row) => [row.nodeNum, namesSchema.parse(JSON.parse(row.names))]))
+    for (const { nodeNum, lastHeard } of some) {
+      const all = packed.get(nodeNum) ?? names.get(nodeNum) ?? []
+      kept.set(nodeNum, { lastHeard, names: all })
+      found.set(nodeNum, all)
+    }
+    await eachTurn()
   }
   return found
+}
+
+/**
+ * The links by the latest packets of these nodes in pages. It goes back from the latest page that can have one, and asks
+ * in each only for nodes that were heard since it began.
+ */
+async function readPackedWays(store: Store, asked: readonly Silent[]): Promise<Map<number, readonly string[]>> {
+  const { pages, packedWays } = queries(store)
+  const latest = asked.reduce((time, { lastHeard }) => Math.max(time, lastHeard), 0)
+  const all = await pages.all({ latest })
+  const heard = new Map<number, string[]>()
+  for (let from = 0; from < all.length; from += PAGES_AT_ONCE) {
+    const some = all.slice(from, from + PAGES_AT_ONCE)
+    const first = Math.min(...some.map((page) => page.firstId))
+    const before = Math.max(...some.map((page) => page.lastId)) + 1
+    const began = Math.min(...some.map((page) => page.from))
+    const nums = asked
+      .filter(({ nodeNum, lastHeard }) => lastHeard >= began && (heard.get(nodeNum)?.length ?? 0) < LATEST_PACKETS)
+      .map(({ nodeNum }) => nodeNum)
+    if (nums.length === 0) continue
+    for (const { nodeNum, name } of await packedWays.all({ first, before, nums: JSON.stringify(nums) })) {
+      const names = heard.get(nodeNum) ?? []
+      if (names.length < LATEST_PACKETS) names.push(name)
+      heard.set(nodeNum, names)
+    }
+    await eachTurn()
+  }
+  return new Map([...heard].map(([nodeNum, names]) => [nodeNum, [...new Set(names)]]))
 }
 
 /** The current state of these nodes for rules about positions. */

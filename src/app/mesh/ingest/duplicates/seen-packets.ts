@@ -1,6 +1,15 @@
 import type { Heard } from '../../heard/heard.ts'
+import { nextTurn } from '../../../base/pacing/next-turn.ts'
 import { and, eq, isNotNull, lte, sql, type SQL } from 'drizzle-orm'
-import { hasPages, LAST_PACKET, packetsByKey, recentPages, selectWithin } from '../../../../db/packet-log.ts'
+import {
+  FIRST_OF_PAGES,
+  hasPages,
+  LAST_OF_PAGES,
+  LAST_PACKET,
+  packetsByKey,
+  recentPages,
+  selectWithin,
+} from '../../../../db/packet-log.ts'
 import { packets } from '../../../../db/schema.ts'
 import { literals } from '../../../../db/json-rows.ts'
 import { type Db, prepareOnce, type Store } from '../../../../db/store.ts'
@@ -33,6 +42,9 @@ const ARRIVAL = {
 
 const value = sql.placeholder
 const size = sql.raw(String(WINDOW_SIZE))
+/** Ids of pages that one statement searches: that takes 10 to 20 ms. */
+const PART_IDS = 200_000
+const IN_PART = sql`g.first_id > ${value('after')} and g.first_id <= ${value('until')}`
 const windowMs = sql.raw(String(WINDOW_MS))
 
 /** The packets with the senders and ids in `packets`, in the log or in a part of it. */
@@ -80,7 +92,14 @@ const queries = prepareOnce((db) => ({
   recent: prepareRecent(db, sql`(select * from packets order by id desc limit ${size})`),
   packedRecent: prepareRecent(db, sql`(${selectWithin(sql`${LAST_PACKET} - ${size} + 1`, sql`${LAST_PACKET} + 1`)})`),
   signed: prepareSigned(db, sql`packets`),
-  packedSigned: prepareSigned(db, packetsByKey(value('packets'), sql`g.t_first < ${value('last')} - ${windowMs}`)),
+  packedSigned: prepareSigned(
+    db,
+    packetsByKey(value('packets'), sql`${IN_PART} and g.t_first < ${value('last')} - ${windowMs}`),
+  ),
+  pages: db
+    .select({ first: sql<number>`coalesce(${FIRST_OF_PAGES}, 0)`, last: sql<number>`coalesce(${LAST_OF_PAGES}, 0)` })
+    .from(sql`(select 1)`)
+    .prepare(),
   newest: db
     .select({ id: sql<number>`coalesce(${LAST_PACKET}, 0)`.as('id') })
     .from(sql`(select 1)`)
@@ -101,7 +120,7 @@ const queries = prepareOnce((db) => ({
     .prepare(),
   packedLogged: db
     .select({ id: sql<number>`p.id` })
-    .from(sql`${packetsByKey(value('packets'), sql`g.first_id <= ${value('upTo')}`)} p`)
+    .from(sql`${packetsByKey(value('packets'), sql`${IN_PART} and g.first_id <= ${value('upTo')}`)} p`)
     .where(sql`p.id <= ${value('upTo')} and p.port is not null and ${IS_GENUINE}`)
     .limit(1)
     .prepare(),
@@ -143,9 +162,23 @@ export async function readRepeated(
   const keys = arrivals.filter(({ id }) => id !== 0)
   if (keys.length === 0) return []
   const values = { packets: JSON.stringify(keys) }
-  return (await hasPages(store))
-    ? queries(store).packedSigned.all({ ...values, last: timesOf(keys).last })
-    : queries(store).signed.all(values)
+  if (!(await hasPages(store))) return queries(store).signed.all(values)
+  const { last } = timesOf(keys)
+  const found = []
+  for await (const part of partsOf(store))
+    found.push(...(await queries(store).packedSigned.all({ ...values, last, ...part })))
+  return found
+}
+
+/** The ids of pages in parts, the latest first, with a turn for others between two; at least one. */
+async function* partsOf(store: Store): AsyncGenerator<{ readonly after: number; readonly until: number }> {
+  const { first = 0, last = 0 } = (await queries(store).pages.get()) ?? {}
+  for (let until = last; ;) {
+    yield { after: until - PART_IDS, until }
+    until -= PART_IDS
+    if (until < first) return
+    await nextTurn()
+  }
 }
 
 /**
@@ -173,9 +206,10 @@ export function recallPackets(
   return async ({ from, id }) => {
     if (id === 0) return false
     const upTo = await reading
-    const found = (await hasPages(store))
-      ? await packedLogged.get({ packets: JSON.stringify([{ from, id }]), upTo })
-      : await logged.get({ from, packetId: id, upTo })
-    return found !== undefined
+    if (!(await hasPages(store))) return (await logged.get({ from, packetId: id, upTo })) !== undefined
+    const packet = { packets: JSON.stringify([{ from, id }]), upTo }
+    for await (const part of partsOf(store))
+      if ((await packedLogged.get({ ...packet, ...part })) !== undefined) return true
+    return false
   }
 }

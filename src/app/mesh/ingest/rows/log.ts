@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { packetHours, packetPages, packets } from '../../../../db/schema.ts'
 import { insertSelect } from '../../../../db/insert-select.ts'
 import { field, literals, prepareJsonInsert } from '../../../../db/json-rows.ts'
@@ -49,6 +49,13 @@ const IS_LOGGED = sql`p.from_node_num = ${field('fromNodeNum')} and p.packet_id 
     and (p.trust_level is 'spoofed') = (${field('trustLevel')} = 'spoofed')
     and (${field('trustLevel')} <> 'own' or p.trust_level is 'own')
     and (not ${field('isReadable')} or p.payload ->> 'kind' not in (${literals(UNREADABLE)}))`
+/** What pages have of the packets in rows `r`, which came between two times. */
+const inPages = (from: SQLWrapper, to: SQLWrapper): SQL =>
+  packedByKey(
+    sql`select ${keyOf(field('fromNodeNum'), field('packetId'))} from r`,
+    sql`${recentPages(WINDOW_SIZE)} and g.t_last >= ${from} - ${raw(String(WINDOW_MS))}
+      and g.t_first <= ${to} + ${raw(String(WINDOW_MS))}`,
+  )
 const TRUST_LEVEL = sql`nullif(${field('trustLevel')}, 'plain')`
 
 const NAMES = ['t', 'packetId', 'fromNodeNum', 'toNodeNum', 'gateway', 'channel', 'port', 'rxSnr', 'rxRssi'] as const
@@ -68,11 +75,7 @@ const PAGE_OF_DELIVERY = sql`with r as materialized (select key as place, value 
     on g.first_id = (select max(first_id) from packet_pages) and g.last_id = newest.last
       and (g.packets = 0 or (g.last_id - g.first_id + 1 + ${value('count')} <= ${raw(String(PAGE_PACKETS))}
         and length(g.body) < ${raw(String(PAGE_LENGTH))} and g.t_first > ${value('from')} - ${raw(String(PAGE_MS))}))),
-  p as materialized (${packedByKey(
-    sql`select ${keyOf(field('fromNodeNum'), field('packetId'))} from r`,
-    sql`${recentPages(WINDOW_SIZE)} and g.t_last >= ${value('from')} - ${raw(String(WINDOW_MS))}
-      and g.t_first <= ${value('to')} + ${raw(String(WINDOW_MS))}`,
-  )}),
+  p as materialized (${inPages(value('from'), value('to'))}),
   n as materialized (select r.place, ${ELEMENT} as element, ${keyOf(field('fromNodeNum'), field('packetId'))} as key,
       ${field('t')} as t, ${field('replayed')} as replayed, ${field('port')} as port, ${field('toNodeNum')} as receiver,
       iif(${field('trustLevel')} = 'signed', ${field('fromNodeNum')} || ':' || s.id || ':'
@@ -91,8 +94,13 @@ const append = (column: string) =>
 const queries = prepareOnce((db) => ({
   rows: prepareJsonInsert(db, packets, {
     values: { ...FIELDS, trustLevel: TRUST_LEVEL, id: sql`null`, sourceId: sql`s.id` },
+    more: sql`, packed as materialized (${inPages(
+      sql`(select min(${field('t')}) from r)`,
+      sql`(select max(${field('t')}) from r)`,
+    )})`,
     from: sql`cross join sources s on s.name = ${field('source')}
-      and not exists (select 1 from packets p where ${IS_LOGGED})`,
+      and not exists (select 1 from packets p where ${IS_LOGGED})
+      and not exists (select 1 from packed p where ${IS_LOGGED})`,
     onConflict: sql``,
   }),
   // A log that was written on the edge has pages with later ids.
