@@ -71,6 +71,11 @@ const TESTED_ELSEWHERE: ReadonlySet<string> = new Set([
   'status_channel',
   'status_signed',
   'status_heard',
+  // Its latest public hearing: packed-rows.test.ts.
+  'public_channel',
+  'public_heard',
+  'public_hops',
+  'public_via_mqtt',
   // Counts changes for the cached list: list.test.ts.
   'revision',
 ])

@@ -56,26 +56,42 @@ export const telemetryDirty = sqliteTable(
   (t) => [primaryKey({ columns: [t.nodeId, t.metric, t.t] })],
 )
 
-const runColumns = () => ({
+const runKey = () => ({
   nodeId: integer('node_id').notNull(),
   /** Start of what the row covers, UTC. */
   t: integer('t').notNull(),
-  /** JSON; see `src/db/runs.ts`. */
-  body: text('body').notNull(),
 })
 
 /** Measurements of a node in an hour as one row, where written rows cost. WITHOUT ROWID in their migration. */
-export const telemetryRuns = sqliteTable('telemetry_runs', runColumns(), (t) => [
-  primaryKey({ columns: [t.nodeId, t.t] }),
-])
+export const telemetryRuns = sqliteTable(
+  'telemetry_runs',
+  {
+    ...runKey(),
+    /** JSON; see `src/db/runs.ts`. */
+    body: text('body').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.t] })],
+)
 /** The hours of a node's day as one row. */
-export const telemetryHourlyRuns = sqliteTable('telemetry_hourly_runs', runColumns(), (t) => [
-  primaryKey({ columns: [t.nodeId, t.t] }),
-])
+export const telemetryHourlyRuns = sqliteTable(
+  'telemetry_hourly_runs',
+  {
+    ...runKey(),
+    /** JSON; see `src/db/runs.ts`. */
+    body: text('body').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.t] })],
+)
 /** The days of a node in 30 days as one row. */
-export const telemetryDailyRuns = sqliteTable('telemetry_daily_runs', runColumns(), (t) => [
-  primaryKey({ columns: [t.nodeId, t.t] }),
-])
+export const telemetryDailyRuns = sqliteTable(
+  'telemetry_daily_runs',
+  {
+    ...runKey(),
+    /** JSON; see `src/db/runs.ts`. */
+    body: text('body').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.t] })],
+)
 
 /**
  * Up to which hour or day, and there up to which node, packed rows are summarised. WITHOUT ROWID in its migration.
