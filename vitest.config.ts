@@ -45,7 +45,7 @@ const cores = availableParallelism()
 /** Settings that peers and system share. They run in parallel, for which Vitest needs the same number of workers. */
 const SIDE_BY_SIDE = {
   // A file may use its own browser and services, up to 1.5 GB, and waits for them half of the time.
-  maxWorkers: Math.max(1, Math.min(4, cores + 2, Math.floor(totalmem() / 1.5e9))),
+  maxWorkers: Math.max(1, Math.min(4, cores + 1, Math.floor(totalmem() / 1.5e9))),
   // For a machine that is busy with other things: the longest test takes 20 s on a quiet one.
   testTimeout: 120_000,
   hookTimeout: 120_000,
