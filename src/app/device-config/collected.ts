@@ -26,7 +26,7 @@ export const collectedSchema = z.strictObject({
       z.strictObject({
         section: z.string().min(1).max(60),
         readAt: timeField.describe('When the radio reported it'),
-        values: z.record(z.string().max(100), z.json()),
+        values: z.record(z.string().max(100), z.unknown()),
       }),
     )
     .max(MAX_SECTIONS)
