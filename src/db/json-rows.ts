@@ -22,9 +22,10 @@ export function literals(names: readonly string[]): SQL {
  * Prepares an insert of many rows whose only parameter is a JSON array of objects: one statement for a whole batch,
  * which D1 counts as one, and about as fast in SQLite as rows bound one by one. Rows are inserted in the order of the
  * array. `values` has SQL for each column of the table, by its name in the schema, mostly a `field`; `from` joins more
- * tables; `more` are further common table expressions, which may read the rows as `r`.
+ * tables; `more` are further common table expressions, which may read the rows as `r`. `Values` are the parameters of
+ * these besides the rows.
  */
-export function prepareJsonInsert(
+export function prepareJsonInsert<Values extends Readonly<Record<string, unknown>> | null = null>(
   db: Db,
   table: SQLiteTable,
   {
@@ -33,7 +34,7 @@ export function prepareJsonInsert(
     more = sql``,
     onConflict,
   }: { values: Readonly<Record<string, SQL>>; from?: SQL; more?: SQL; onConflict: SQL },
-): (rows: readonly object[]) => Statement {
+): (rows: readonly object[], ...values: Values extends null ? [] : [Values]) => Statement {
   const columns = Object.keys(getTableColumns(table)).map((name) => {
     const value = values[name]
     if (value === undefined) throw new Error(`no value for column ${name}`)
@@ -47,5 +48,5 @@ export function prepareJsonInsert(
         select ${sql.join(columns, sql`, `)} from r ${from} where true ${onConflict}`,
     )
     .prepare()
-  return (rows) => bind(prepared, { rows: JSON.stringify(rows) })
+  return (rows, values = {}) => bind(prepared, { ...values, rows: JSON.stringify(rows) })
 }

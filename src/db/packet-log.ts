@@ -97,13 +97,27 @@ export function packedByKey(keys: SQL, pages: SQL): SQL {
     from packet_pages g cross join json_each(g.keys) e where ${pages} and e.value in (${keys})`
 }
 
+/** Packets of pages with one of these ids, a JSON array, with the columns of `packets`: only their pages are opened. */
+export function packedById(ids: Placeholder): SQL {
+  return sql`select i.value as id, ${columnsOf('(g.body -> (i.value - g.first_id))')}
+    from json_each(${ids}) i cross join packet_pages g on g.first_id = ${pageOf(sql`i.value`)}
+    where g.body ->> (i.value - g.first_id) is not null`
+}
+
+/** Rows of `packets` with one of the senders and packet ids in `keys`, JSON of `from` and `id`. */
+const rowsByKey = (keys: Placeholder): SQL =>
+  sql`select ${raw(['id', ...PACKED].map((name) => `x.${name}`).join(', '))} from json_each(${keys}) k
+    cross join packets x on x.from_node_num = k.value ->> 'from' and x.packet_id = k.value ->> 'id'`
+
 /** Packets of both forms with one of the senders and packet ids in `keys`, JSON of `from` and `id`. `pages` as above. */
 export function packetsByKey(keys: Placeholder, pages: SQL): SQL {
-  const [from, id] = [sql`k.value ->> 'from'`, sql`k.value ->> 'id'`]
-  return sql`(select ${raw(['id', ...PACKED].map((name) => `x.${name}`).join(', '))} from json_each(${keys}) k
-    cross join packets x on x.from_node_num = ${from} and x.packet_id = ${id}
-    union ${packedByKey(sql`select ${keyOf(from, id)} from json_each(${keys}) k`, pages)})`
+  const key = keyOf(sql`k.value ->> 'from'`, sql`k.value ->> 'id'`)
+  return sql`(${rowsByKey(keys)} union ${packedByKey(sql`select ${key} from json_each(${keys}) k`, pages)})`
 }
+
+/** The same of both forms, if the ids of those in pages are known: a JSON array. */
+export const packetsByKeyOrId = (keys: Placeholder, ids: Placeholder): SQL =>
+  sql`(${rowsByKey(keys)} union ${packedById(ids)})`
 
 /** SQLite's own table, of one row for each table whose ids are never used again. */
 export const SEQUENCES = sqliteTable('sqlite_sequence', { name: text('name'), seq: integer('seq') })
@@ -122,9 +136,9 @@ export const LAST_PACKET = sql<number | null>`(select max(id) from (select max(i
 export const LAST_ID = sql`max(coalesce(${LAST_OF_PAGES}, 0),
   coalesce((select max(seq) from sqlite_sequence where name = 'packets'), 0))`
 
-/** The highest id of the pages that are searched for a packet which arrived within hours: those of the latest ones. */
-export const recentPages = (packets: number): SQL =>
-  sql`g.first_id > coalesce(${LAST_OF_PAGES}, 0) - ${raw(String(packets))}`
+/** Pages, as `g`, that are searched for a packet which arrived within hours: of the latest ones, and from `first` on. */
+export const recentPages = (packets: number, first: Value = 0): SQL =>
+  sql`g.first_id >= max(${first}, coalesce(${LAST_OF_PAGES}, 0) - ${raw(String(packets))} + 1)`
 
 /** `id` and `t` of the first packet with at least this id, the first of `first`, as a select. */
 export function packetFromId(id: Value): SQL {

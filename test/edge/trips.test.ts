@@ -4,6 +4,8 @@ import { d1Store } from '../../src/edge/d1.ts'
 import { openReplicas } from '../../src/edge/reading/replicas.ts'
 import { dropUnneeded } from '../../src/edge/unneeded.ts'
 import { ADMIN_PASSWORD, type Client, createTestApp, type TestApp } from '../support/app.ts'
+import { item } from '../support/mesh/delivery.ts'
+import { packet, text } from '../support/mesh/mesh.ts'
 import { type CountedDatabase, countTrips } from './counting.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'
 
@@ -121,6 +123,34 @@ test('a cold dashboard reads each node once and 100 other rows at most, however 
     expect(d1.takeTrips()).toBeLessThanOrEqual(2)
     expect(d1.takeRead()).toBeLessThanOrEqual(2003 + 100)
   }
+})
+
+test('a delivery reads few rows, however long the log is', async () => {
+  const made = await admin.send('POST', '/api/tokens', { name: 'hill', scopes: ['ingest'] })
+  const { token } = Object(await made.json())
+  // As many packets as duplicates are looked for among.
+  const keys = `(select json_group_array(printf('%08x%08x', 7, g.n * 200 + e.n)) from i e where e.n <= 200)`
+  await workerd.sql(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 250)
+    insert into packet_pages select 1e6 + g.n * 200, 1e6 + g.n * 200 + 199, 200, ${app.clock.now}, ${app.clock.now}, 0,
+      '[1]', '[]', '[]', ${keys}, (select json_group_array(json_array(1, ${app.clock.now})) from i e where e.n <= 200)
+    from i g`)
+  const deliver = async (ids: readonly number[]) => {
+    const packets = ids.map((id) => ({ data: item(packet(text(`${id}`), { id })), receivedAt: app.clock.now }))
+    const body = { source: 'hill', packets }
+    const answer = await app.client().send('POST', '/api/ingest', body, { authorization: `Bearer ${token}` })
+    expect([answer.status, await answer.json()]).toMatchObject([200, { rejected: [] }])
+  }
+  const ids = Array.from({ length: 20 }, (_, n) => 100 + n)
+  await deliver([99])
+  d1.takeRead()
+  await deliver(ids)
+  const read = d1.takeRead()
+  expect(read).toBeGreaterThan(20)
+  expect(read).toBeLessThanOrEqual(900)
+  const [stored] = await workerd.sql('select packets from packet_pages order by first_id desc limit 1')
+  await deliver(ids)
+  expect(await workerd.sql('select packets from packet_pages order by first_id desc limit 1')).toEqual([stored])
+  expect(stored).toEqual({ packets: 21 })
 })
 
 test('a sign-in takes four round trips to D1', async () => {

@@ -6,7 +6,12 @@ import { readWorld } from '../../../src/app/alerts/world/read-world.ts'
 import { readHeard as readPast } from '../../../src/app/alerts/past/history.ts'
 import { hops } from '../../../src/app/mesh/findings/rules/hops.ts'
 import { summariseHearings } from '../../../src/app/mesh/history/hearings.ts'
-import { recallPackets, readRecentPackets, readRepeated } from '../../../src/app/mesh/ingest/duplicates/seen-packets.ts'
+import {
+  recallPackets,
+  readRecentPackets,
+  readRepeated,
+  readSeenPackets,
+} from '../../../src/app/mesh/ingest/duplicates/seen-packets.ts'
 import { type PacketRow, writeLog } from '../../../src/app/mesh/ingest/rows/log.ts'
 import { readHeard } from '../../../src/app/mesh/playback/heard.ts'
 import { listSources } from '../../../src/app/mesh/radios/sources.ts'
@@ -18,10 +23,12 @@ import { deleteOldTraffic } from '../../../src/app/upkeep/traffic-retention.ts'
 import { hasPages } from '../../../src/db/packet-log.ts'
 import { coverage, heardLinks, nodeDays, nodeReceivers, nodes, sources } from '../../../src/db/schema.ts'
 import type { Store } from '../../../src/db/store.ts'
+import { sqliteStore } from '../../../src/node/database.ts'
 import { BROADCAST } from '../../../src/meshtastic/node-id.ts'
 import { ALL_PERMISSIONS } from '../../../src/shared/access/resources.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/shared/time.ts'
 import { openMemoryStore } from '../../support/memory-store.ts'
+import { heard, packet, text } from '../../support/mesh/mesh.ts'
 import { readTrafficHours } from '../../support/mesh/traffic-hours.ts'
 
 const BEGIN = Date.UTC(2026, 0, 15, 12)
@@ -247,6 +254,41 @@ test('rows have no packet that is in a page', async () => {
   await log({ ...store, packs: false }, { t: BEGIN + 7 * HOUR_MS, packetId: 5 })
   const ids = await store.db.all<{ id: number }>(sql`select packet_id as id from logged order by logged.id`)
   expect(ids.map(({ id }) => id)).toEqual([5, 6, 7, 5])
+})
+
+/** What the log knows of a packet of node 7. */
+const seen = (store: Store, id: number) =>
+  readSeenPackets(store, [heard(packet(text('again'), { from: 7, id }), { at: BEGIN })], null)
+
+/** The same database as another process sees it. */
+const elsewhere = (store: Store): Store => ({ ...store, db: sqliteStore(opened.at(-1)?.sqlite ?? expect.fail()).db })
+
+test('what other processes log meanwhile is not logged twice', async () => {
+  const store = await fresh(true)
+  const other = elsewhere(store)
+  await log(store, { t: BEGIN, packetId: 1 })
+  expect(await seen(store, 1)).toMatchObject([{ from: 7, id: 1 }])
+  expect(await seen(store, 2)).toEqual([])
+  // In the page that this process knows, and in one after it.
+  await log(other, { t: BEGIN, packetId: 2 })
+  await log(other, { t: BEGIN + 2 * HOUR_MS, packetId: 3 })
+  const again = [1, 2, 3].map((packetId) => ({ t: BEGIN + 2 * HOUR_MS, packetId }))
+  await log(store, ...again)
+  expect(await idsOf(store)).toEqual([1, 2, 3])
+  for (const id of [1, 2, 3]) expect(await seen(store, id)).toHaveLength(1)
+  await log(store, ...again)
+  expect(await idsOf(store)).toEqual([1, 2, 3])
+})
+
+test('another log in place of the known one is read anew', async () => {
+  const store = await fresh(true)
+  for (let id = 1; id <= 5; id++) await log(store, { t: BEGIN + id * 2 * HOUR_MS, packetId: id })
+  expect(await seen(store, 1)).toHaveLength(1)
+  // As after a restore of what had fewer packets.
+  await store.db.run(sql`delete from packet_pages`)
+  await log(elsewhere(store), { t: BEGIN, packetId: 8 })
+  expect(await seen(store, 1)).toEqual([])
+  expect(await seen(store, 8)).toHaveLength(1)
 })
 
 test('the links of silent nodes are those of their latest packets in each form, in few queries', async () => {

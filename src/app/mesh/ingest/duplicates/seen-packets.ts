@@ -7,7 +7,7 @@ import {
   LAST_OF_PAGES,
   LAST_PACKET,
   packetsByKey,
-  recentPages,
+  packetsByKeyOrId,
   selectWithin,
 } from '../../../../db/packet-log.ts'
 import { packets } from '../../../../db/schema.ts'
@@ -15,6 +15,7 @@ import { literals } from '../../../../db/json-rows.ts'
 import { type Db, prepareOnce, type Store } from '../../../../db/store.ts'
 import { IS_CLAIMED } from '../../radios/source-table.ts'
 import { type Arrival, WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
+import { findInRecentPages, readRecentPages } from './recent-pages.ts'
 import { OWN_KINDS } from '../../../../shared/mesh/link-kinds.ts'
 import { UNREADABLE, type Trust } from '../../../../shared/mesh/packets.ts'
 
@@ -81,14 +82,7 @@ const prepareSigned = (db: Db, log: SQL) =>
 
 const queries = prepareOnce((db) => ({
   seen: prepareSeen(db, sql`packets`),
-  packedSeen: prepareSeen(
-    db,
-    packetsByKey(
-      value('packets'),
-      sql`${recentPages(WINDOW_SIZE)} and g.t_last >= ${value('first')} - ${windowMs}
-        and g.t_first <= ${value('last')} + ${windowMs}`,
-    ),
-  ),
+  packedSeen: prepareSeen(db, packetsByKeyOrId(value('packets'), value('ids'))),
   recent: prepareRecent(db, sql`(select * from packets order by id desc limit ${size})`),
   packedRecent: prepareRecent(db, sql`(${selectWithin(sql`${LAST_PACKET} - ${size} + 1`, sql`${LAST_PACKET} + 1`)})`),
   signed: prepareSigned(db, sql`packets`),
@@ -138,15 +132,11 @@ export async function readSeenPackets(
   })
   if (keys.length === 0) return []
   const values = { packets: JSON.stringify(keys), hasRadios: Number(radios !== null) }
-  const rows = (await hasPages(store))
-    ? await queries(store).packedSeen.all({ ...values, ...timesOf(keys) })
-    : await queries(store).seen.all(values)
+  await readRecentPages(store)
+  const { ids } = findInRecentPages(store, keys)
+  const { seen, packedSeen } = queries(store)
+  const rows = await (ids.length > 0 ? packedSeen.all({ ...values, ids: JSON.stringify(ids) }) : seen.all(values))
   return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1, isHeard: row.isHeard === 1 }))
-}
-
-function timesOf(keys: readonly Signed[]): { readonly first: number; readonly last: number } {
-  const times = keys.map(({ at }) => at)
-  return { first: Math.min(...times), last: Math.max(...times) }
 }
 
 type Signed = { readonly from: number; readonly id: number; readonly at: number }
@@ -163,7 +153,7 @@ export async function readRepeated(
   if (keys.length === 0) return []
   const values = { packets: JSON.stringify(keys) }
   if (!(await hasPages(store))) return queries(store).signed.all(values)
-  const { last } = timesOf(keys)
+  const last = Math.max(...keys.map(({ at }) => at))
   const found = []
   for await (const part of partsOf(store))
     found.push(...(await queries(store).packedSigned.all({ ...values, last, ...part })))
@@ -190,6 +180,7 @@ export async function readRecentPackets(
   radios: readonly string[] | null,
 ): Promise<Arrival[]> {
   const { recent, packedRecent } = queries(store)
+  await readRecentPages(store)
   const isPacked = await hasPages(store)
   const rows = await (isPacked ? packedRecent : recent).all({ since, hasRadios: Number(radios !== null) })
   return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1, isHeard: row.isHeard === 1 }))

@@ -1,13 +1,14 @@
-import { sql, type SQL, type SQLWrapper } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { packetHours, packetPages, packets } from '../../../../db/schema.ts'
 import { insertSelect } from '../../../../db/insert-select.ts'
 import { field, literals, prepareJsonInsert } from '../../../../db/json-rows.ts'
-import { keyOf, LAST_ID, packedByKey, recentPages, SEQUENCES } from '../../../../db/packet-log.ts'
+import { keyOf, LAST_ID, packedById, packedByKey, recentPages, SEQUENCES } from '../../../../db/packet-log.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
 import { BROADCAST } from '../../../../meshtastic/node-id.ts'
 import { type Trust, type TrustLevel, UNREADABLE } from '../../../../shared/mesh/packets.ts'
 import { HOUR_MS } from '../../../../shared/time.ts'
 import { WINDOW_MS, WINDOW_SIZE } from '../duplicates/packet-window.ts'
+import { findInRecentPages } from '../duplicates/recent-pages.ts'
 
 /** Packets of a page, unless one delivery brings more. Each delivery writes its page again. */
 export const PAGE_PACKETS = 200
@@ -49,18 +50,19 @@ const IS_LOGGED = sql`p.from_node_num = ${field('fromNodeNum')} and p.packet_id 
     and (p.trust_level is 'spoofed') = (${field('trustLevel')} = 'spoofed')
     and (${field('trustLevel')} <> 'own' or p.trust_level is 'own')
     and (not ${field('isReadable')} or p.payload ->> 'kind' not in (${literals(UNREADABLE)}))`
-/** What pages have of the packets in rows `r`, which came between two times. */
-const inPages = (from: SQLWrapper, to: SQLWrapper): SQL =>
-  packedByKey(
+/** What pages have of the packets in rows `r`: as far as they are remembered, by id; then what others wrote since. */
+const IN_PAGES = sql`${packedById(value('ids'))} union all
+  ${packedByKey(
     sql`select ${keyOf(field('fromNodeNum'), field('packetId'))} from r`,
-    sql`${recentPages(WINDOW_SIZE)} and g.t_last >= ${from} - ${raw(String(WINDOW_MS))}
-      and g.t_first <= ${to} + ${raw(String(WINDOW_MS))}`,
-  )
+    sql`${recentPages(WINDOW_SIZE, value('newest'))} and g.last_id > ${value('upTo')}`,
+  )}`
 const TRUST_LEVEL = sql`nullif(${field('trustLevel')}, 'plain')`
 
 const NAMES = ['t', 'packetId', 'fromNodeNum', 'toNodeNum', 'gateway', 'channel', 'port', 'rxSnr', 'rxRssi'] as const
 const MORE_NAMES = ['hopsAway', 'hopLimit', 'viaMqtt', 'pkiEncrypted', 'replayed'] as const
 const FIELDS = Object.fromEntries([...NAMES, ...MORE_NAMES, 'payload'].map((name) => [name, field(name)]))
+const ROW_VALUES = { ...FIELDS, trustLevel: TRUST_LEVEL, id: sql`null`, sourceId: sql`s.id` }
+const OF_SOURCE = sql`cross join sources s on s.name = ${field('source')}`
 /** A packet as in a page, in the order of `PACKED`. */
 const ELEMENT = sql`json_array(s.id, ${sql.join([...NAMES, ...MORE_NAMES].map(field), sql`, `)}, ${TRUST_LEVEL},
   json(${field('payload')}))`
@@ -75,7 +77,7 @@ const PAGE_OF_DELIVERY = sql`with r as materialized (select key as place, value 
     on g.first_id = (select max(first_id) from packet_pages) and g.last_id = newest.last
       and (g.packets = 0 or (g.last_id - g.first_id + 1 + ${value('count')} <= ${raw(String(PAGE_PACKETS))}
         and length(g.body) < ${raw(String(PAGE_LENGTH))} and g.t_first > ${value('from')} - ${raw(String(PAGE_MS))}))),
-  p as materialized (${inPages(value('from'), value('to'))}),
+  p as materialized (${IN_PAGES}),
   n as materialized (select r.place, ${ELEMENT} as element, ${keyOf(field('fromNodeNum'), field('packetId'))} as key,
       ${field('t')} as t, ${field('replayed')} as replayed, ${field('port')} as port, ${field('toNodeNum')} as receiver,
       iif(${field('trustLevel')} = 'signed', ${field('fromNodeNum')} || ':' || s.id || ':'
@@ -93,16 +95,21 @@ const append = (column: string) =>
 
 const queries = prepareOnce((db) => ({
   rows: prepareJsonInsert(db, packets, {
-    values: { ...FIELDS, trustLevel: TRUST_LEVEL, id: sql`null`, sourceId: sql`s.id` },
-    more: sql`, packed as materialized (${inPages(
-      sql`(select min(${field('t')}) from r)`,
-      sql`(select max(${field('t')}) from r)`,
-    )})`,
-    from: sql`cross join sources s on s.name = ${field('source')}
-      and not exists (select 1 from packets p where ${IS_LOGGED})
-      and not exists (select 1 from packed p where ${IS_LOGGED})`,
+    values: ROW_VALUES,
+    from: sql`${OF_SOURCE} and not exists (select 1 from packets p where ${IS_LOGGED})`,
     onConflict: sql``,
   }),
+  rowsBesidePages: prepareJsonInsert<{ readonly ids: string; readonly newest: number; readonly upTo: number }>(
+    db,
+    packets,
+    {
+      values: ROW_VALUES,
+      more: sql`, packed as materialized (${IN_PAGES})`,
+      from: sql`${OF_SOURCE} and not exists (select 1 from packets p where ${IS_LOGGED})
+      and not exists (select 1 from packed p where ${IS_LOGGED})`,
+      onConflict: sql``,
+    },
+  ),
   // A log that was written on the edge has pages with later ids.
   sequence: db
     .update(SEQUENCES)
@@ -148,11 +155,14 @@ const queries = prepareOnce((db) => ({
 export function writeLog(store: Store, rows: readonly PacketRow[]): Statement[] {
   const prepared = queries(store)
   if (rows.length === 0) return []
-  if (!store.packs) return [bind(prepared.sequence, {}), prepared.rows(rows)]
-  const times = rows.map(({ t }) => t)
-  const [from, to] = [Math.min(...times), Math.max(...times)]
+  const arrived = rows.map(({ fromNodeNum, packetId, t }) => ({ from: fromNodeNum, id: packetId, at: t }))
+  const { ids, newest, upTo, hasPages } = findInRecentPages(store, arrived)
+  if (!hasPages) return [prepared.rows(rows)]
+  const packed = { ids: JSON.stringify(ids), newest, upTo }
+  if (!store.packs) return [bind(prepared.sequence, {}), prepared.rowsBesidePages(rows, packed)]
+  const from = rows.reduce((earliest, { t }) => Math.min(earliest, t), Number.MAX_SAFE_INTEGER)
   const lastHeard = rows.reduce((latest, { t, replayed }) => (replayed ? latest : Math.max(latest, t)), 0)
-  const pages = bind(prepared.pages, { rows: JSON.stringify(rows), count: rows.length, from, to })
+  const pages = bind(prepared.pages, { ...packed, rows: JSON.stringify(rows), count: rows.length, from })
   const hour = lastHeard - (lastHeard % HOUR_MS)
   return lastHeard === 0 ? [pages] : [pages, bind(prepared.hours, { hour })]
 }
