@@ -81,13 +81,13 @@ export function findInRecentPages(
 ): { readonly ids: readonly number[]; readonly newest: number; readonly upTo: number; readonly hasPages: boolean } {
   const { pages } = remembered(store.db)
   if (pages === null) return { ids: [], newest: 0, upTo: 0, hasPages: true }
+  // What has no packet id is only the same at the same moment.
+  const asked = arrived.map(({ from, id, at }) => ({ key: keyOf(from, id), at, window: id === 0 ? 0 : WINDOW_MS }))
   const ids: number[] = []
   for (const [firstId, { tFirst, tLast, places }] of pages) {
-    for (const { from, id, at } of arrived) {
-      // What has no packet id is only the same at the same moment.
-      const window = id === 0 ? 0 : WINDOW_MS
+    for (const { key, at, window } of asked) {
       if (tLast < at - window || tFirst > at + window) continue
-      for (const place of places.get(keyOf(from, id)) ?? []) ids.push(firstId + place)
+      for (const place of places.get(key) ?? []) ids.push(firstId + place)
     }
   }
   const [newest = 0, page] = [...pages].at(-1) ?? []
