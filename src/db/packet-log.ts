@@ -104,20 +104,13 @@ export function packedById(ids: Placeholder): SQL {
     where g.body ->> (i.value - g.first_id) is not null`
 }
 
-/** Rows of `packets` with one of the senders and packet ids in `keys`, JSON of `from` and `id`. */
-const rowsByKey = (keys: Placeholder): SQL =>
-  sql`select ${raw(['id', ...PACKED].map((name) => `x.${name}`).join(', '))} from json_each(${keys}) k
-    cross join packets x on x.from_node_num = k.value ->> 'from' and x.packet_id = k.value ->> 'id'`
-
 /** Packets of both forms with one of the senders and packet ids in `keys`, JSON of `from` and `id`. `pages` as above. */
 export function packetsByKey(keys: Placeholder, pages: SQL): SQL {
-  const key = keyOf(sql`k.value ->> 'from'`, sql`k.value ->> 'id'`)
-  return sql`(${rowsByKey(keys)} union ${packedByKey(sql`select ${key} from json_each(${keys}) k`, pages)})`
+  const [from, id] = [sql`k.value ->> 'from'`, sql`k.value ->> 'id'`]
+  return sql`(select ${raw(['id', ...PACKED].map((name) => `x.${name}`).join(', '))} from json_each(${keys}) k
+    cross join packets x on x.from_node_num = ${from} and x.packet_id = ${id}
+    union ${packedByKey(sql`select ${keyOf(from, id)} from json_each(${keys}) k`, pages)})`
 }
-
-/** The same of both forms, if the ids of those in pages are known: a JSON array. */
-export const packetsByKeyOrId = (keys: Placeholder, ids: Placeholder): SQL =>
-  sql`(${rowsByKey(keys)} union ${packedById(ids)})`
 
 /** SQLite's own table, of one row for each table whose ids are never used again. */
 export const SEQUENCES = sqliteTable('sqlite_sequence', { name: text('name'), seq: integer('seq') })

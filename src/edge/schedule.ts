@@ -34,7 +34,7 @@ const SUMMARY_SLICES = 60
 /** Slices of all tables together in such a run, mostly of two queries, and how many of them are kept for each table. */
 const DELETING_SLICES = 340
 const SLICES_OF_TABLE = 18
-const TABLES = 14
+const TABLES = 15
 /** A table that was worked through rests this long: looking for old rows reads rows, which D1 charges. */
 const REST_MS = 12 * HOUR_MS
 

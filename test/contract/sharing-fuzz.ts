@@ -30,7 +30,7 @@ const DAY = 86_400_000
 const READ = { read: true, write: false }
 const ALL = { dashboard: READ, nodes: READ, messages: READ, info: READ }
 const EMPTIED =
-  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_dirty telemetry_runs telemetry_hourly_runs telemetry_daily_runs channel_positions channel_metrics channel_statuses channel_hearings newcomers deleted_nodes'
+  'receptions messages packets proven_packets traceroutes neighbors waypoints positions telemetry telemetry_dirty telemetry_runs telemetry_hourly_runs telemetry_daily_runs channel_positions channel_metrics channel_statuses channel_hearings newcomers deleted_nodes'
 
 type Viewer = {
   /** The channels of each mesh, counted from 0; all channels if `seesAll`. */

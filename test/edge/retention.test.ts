@@ -53,12 +53,14 @@ test('with 20,000 nodes every table is cleared within a day, each run within its
   await workerd.sql(`${numbers} insert into telemetry_hourly (node_id, metric, t, n, min, max, sum, last)
     select n, 1, ${now - 900 * DAY}, 1, 4, 4, 4, 4 from i`)
   await workerd.sql(`${numbers} insert into positions select n, ${old}, 1, 2, null, null, 0 from i`)
+  await workerd.sql(`${numbers} insert into proven_packets select n % 300, n, ${old}, 1 from i`)
   await workerd.sql(`${numbers} insert into packets (source_id, t, packet_id, from_node_num, to_node_num, channel,
     hop_limit, via_mqtt, pki_encrypted, replayed, payload) select 1, ${old}, n, n, 4294967295, 0, 3, 0, 0, 0, '{}' from i`)
   const left = async () =>
     (await count('telemetry', `t < ${now - 31 * DAY}`)) +
     (await count('positions', `t < ${now - 91 * DAY}`)) +
     (await count('packets', `t < ${now - 31 * DAY}`)) +
+    (await count('proven_packets', `t < ${now - 31 * DAY}`)) +
     (await count('telemetry_hourly', `t < ${now - 800 * DAY}`))
   let runs = 0
   for (; (await left()) > 0 && runs < 144; runs++) {

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseSessions } from '../../src/app/accounts/sessions/database-sessions.ts'
+import { storeBatch } from '../../src/app/mesh/ingest/ingest.ts'
 import { d1Store } from '../../src/edge/d1.ts'
 import { openReplicas } from '../../src/edge/reading/replicas.ts'
 import { dropUnneeded } from '../../src/edge/unneeded.ts'
+import { PortNum } from '../../src/meshtastic/gen/ports_pb.ts'
 import { ADMIN_PASSWORD, type Client, createTestApp, type TestApp } from '../support/app.ts'
 import { item } from '../support/mesh/delivery.ts'
-import { packet, text } from '../support/mesh/mesh.ts'
+import { heard, packet, text } from '../support/mesh/mesh.ts'
+import { createSigner } from '../support/mesh/signer.ts'
 import { type CountedDatabase, countTrips } from './counting.ts'
 import { openWorkerd, type Workerd } from './workerd.ts'
 
@@ -176,4 +179,43 @@ test('anonymous requests read the settings every five seconds', async () => {
   expect((await ask()).status).toBe(200)
   expect((await admin.send('PUT', '/api/public-access', { enabled: false })).status).toBe(200)
   expect((await ask()).status).toBe(401)
+})
+
+test('a signed delivery reads as many rows of a log of any length, and each packet is one more written row', async () => {
+  const { store } = app.ports
+  const signer = createSigner(1)
+  const day = 86_400_000
+  /** It is nowhere but in the log. */
+  const ping = text('seq 1', { portnum: PortNum.RANGE_TEST_APP })
+  const at = app.clock.now
+  const source = { kind: 'mqtt', name: 'broker' } as const
+  const known = { name: 'broker', kind: 'mqtt', localNodeNum: null } as const
+  const deliver = async (count: number, say = () => signer.packet(ping)) => {
+    const packets = Array.from({ length: count }, () => heard(say(), { at, source }))
+    d1.takeTrips()
+    d1.takeRead()
+    d1.takeWritten()
+    await storeBatch(store, packets, { known, radios: null, now: at })
+    return { trips: d1.takeTrips(), read: d1.takeRead(), written: d1.takeWritten() }
+  }
+  /** Full pages of a day before, which have other packets of the sender. */
+  const addPages = (pages: number) =>
+    workerd.sql(`with recursive i(n) as (select 0 union all select n + 1 from i where n < ${pages - 1}),
+      k(n) as (select 1 union all select n + 1 from k where n < 200),
+      last as materialized (select max(last_id) as id from packet_pages)
+      insert into packet_pages select id + i.n * 200 + 1, id + i.n * 200 + 200, 200, ${at - day}, ${at - day}, 0, '[1]',
+        '[]', '[]', json_group_array(printf('%08x%08x', ${signer.nodeNum}, i.n * 200 + k.n)),
+        json_group_array(json('[1,${at - day},1,${signer.nodeNum},9,null,0,1,null,null,null,3,0,0,0,null,{}]'))
+      from last cross join i cross join k group by i.n`)
+  await workerd.sql("insert into sources (kind, name, created_at) values ('mqtt', 'broker', 1)")
+  await deliver(1, () => signer.packet(signer.user({ longName: 'Hill' })))
+  await addPages(250)
+  await deliver(1)
+  const before = await deliver(20)
+  const unsigned = () => packet(ping)
+  await deliver(1, unsigned)
+  expect((await deliver(20, unsigned)).written).toBe(before.written - 20)
+  await addPages(1000)
+  await deliver(1)
+  expect(await deliver(20)).toStrictEqual(before)
 })

@@ -11,6 +11,7 @@ const NAMES: readonly (readonly [BoundTable, string])[] = [
   ['telemetry_hourly', 'their hourly values'],
   ['telemetry_daily', 'their daily values'],
   ['packets', 'packet log'],
+  ['proven_packets', 'proven packets of the edge'],
   ['positions', 'tracks of nodes'],
   ['messages', 'messages'],
   ['receptions', 'their receptions'],
@@ -23,7 +24,10 @@ test('the table of what is kept in the documentation matches the bounds and the 
   const retained = new Map<string, string>(
     RETAINED_TABLES.map((table) => [table, `\`${SETTING_OF[table]}\` | ${settings[SETTING_OF[table]]} days`]),
   )
-  const without: Partial<Record<BoundTable, string>> = { telemetry_daily: 'none | for ever' }
+  const without: Partial<Record<BoundTable, string>> = {
+    telemetry_daily: 'none | for ever',
+    proven_packets: 'with the packet log | ',
+  }
   for (const [table, name] of NAMES) {
     const bound = BOUNDS[table]
     if (!('share' in bound)) throw new Error(`${table} has no share`)

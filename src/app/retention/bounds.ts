@@ -18,6 +18,7 @@ export const BOUNDS = {
   telemetry_hourly: { share: 0.15, rowBytes: PLAIN_ROW_BYTES.telemetry_hourly, most: 500_000_000 },
   telemetry_daily: { share: 0.04, rowBytes: PLAIN_ROW_BYTES.telemetry_daily, most: 100_000_000 },
   traceroutes: { share: 0.01, rowBytes: 300, most: 1_000_000 },
+  proven_packets: { share: 0.01, rowBytes: 30, most: 5_000_000 },
   neighbors: { rows: MAX_NEIGHBORS },
   waypoints: { rows: MAX_WAYPOINTS },
 } as const satisfies Record<string, Bound>

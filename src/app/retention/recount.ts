@@ -1,7 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import * as z from 'zod'
 import { insertSelect } from '../../db/insert-select.ts'
-import { messages, positions, receptions, rowCounts } from '../../db/schema.ts'
+import { messages, positions, provenPackets, receptions, rowCounts } from '../../db/schema.ts'
 import { type Db, prepareOnce, type Store } from '../../db/store.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 import type { Pause } from '../base/pacing/slices.ts'
@@ -21,6 +21,7 @@ const COUNTED = {
     key: sql`x.from_node_num`,
   },
   positions: { rows: sql`${positions} x`, key: sql`x.node_id` },
+  proven_packets: { rows: sql`${provenPackets} x`, key: sql`x.from_node_num` },
 } as const satisfies Partial<Record<BoundTable, { readonly rows: SQL; readonly key: SQL }>>
 
 type Counted = keyof typeof COUNTED
@@ -60,6 +61,7 @@ const queries = prepareOnce((db) => ({
   messages: prepareTable(db, 'messages'),
   receptions: prepareTable(db, 'receptions'),
   positions: prepareTable(db, 'positions'),
+  proven_packets: prepareTable(db, 'proven_packets'),
 }))
 
 export function isRecounted(store: Store, table: BoundTable): table is Counted {
@@ -69,7 +71,7 @@ export function isRecounted(store: Store, table: BoundTable): table is Counted {
 /** `pause` is awaited after each slice, and ends the work when it returns false. */
 type Pace = { readonly pause: Pause; readonly share?: Share }
 
-const TABLES = ['messages', 'receptions', 'positions'] as const satisfies readonly Counted[]
+const TABLES = ['messages', 'receptions', 'positions', 'proven_packets'] as const satisfies readonly Counted[]
 const placeSchema = z.object({ table: z.enum(TABLES), after: z.int() })
 /** The place behind all owners. */
 const LAST = Number.MAX_SAFE_INTEGER

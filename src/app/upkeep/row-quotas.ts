@@ -5,6 +5,7 @@ import {
   neighbors,
   packets,
   positions,
+  provenPackets,
   receptions,
   rowCounts,
   telemetry,
@@ -74,7 +75,7 @@ const OF_NODE = { owner: 'x.node_id', order: 'x.t' }
 const OF_CHART = { ...OF_NODE, key: 'node_id, metric, t' }
 const OF_SENDER = { key: 'id', owner: 'x.from_node_num', order: 'x.id' }
 
-/** An owner above its share loses its latest rows; in the packet log, its oldest. */
+/** An owner above its share loses its latest rows; of its packets, its oldest. */
 const TABLES: Record<BoundTable, Rows> = {
   packets: { ...OF_SENDER, rows: packets, order: 'x.id desc' },
   messages: { ...OF_SENDER, rows: messages, large: { messageId: 'x.id' } },
@@ -92,6 +93,13 @@ const TABLES: Record<BoundTable, Rows> = {
   telemetry_hourly: { ...OF_CHART, rows: telemetryHourly, large: { thinnedFrom: 6 * HOUR_MS } },
   telemetry_daily: { ...OF_CHART, rows: telemetryDaily, large: { thinnedFrom: 7 * DAY_MS } },
   traceroutes: { ...OF_SENDER, rows: traceroutes, owner: 'x.to_node_num', only: 'x.requested_by is null' },
+  proven_packets: {
+    rows: provenPackets,
+    key: 'from_node_num, packet_id',
+    owner: OF_SENDER.owner,
+    // Anybody can make up what is not proven.
+    order: 'x.proven desc, x.t desc',
+  },
   neighbors: { rows: neighbors, key: 'node_num, neighbor_num', owner: 'x.node_num', order: 'x.t' },
   waypoints: { ...OF_SENDER, rows: waypoints },
 }
@@ -156,7 +164,8 @@ function prepareTable(db: Db, table: BoundTable) {
 
 /** The order of deletion: rows to be kept longest come last. */
 function reversed(order: string): string {
-  return order.endsWith(' desc') ? order.replace(/ desc$/, '') : `${order} desc`
+  const parts = order.split(', ').map((part) => (part.endsWith(' desc') ? part.replace(/ desc$/, '') : `${part} desc`))
+  return parts.join(', ')
 }
 
 const queries = prepareOnce((db) => {

@@ -14,6 +14,7 @@ import { followRenumbered } from '../mesh/nodes/identity/renumbering.ts'
 import { type Bounds, boundsWithin } from '../retention/bounds.ts'
 import { plannedBounds, plannedCutoffs, planRetention, promisedCutoffs, readPlans } from '../retention/plan.ts'
 import { problemsOf, readRetentionState } from '../retention/state.ts'
+import { deleteOldProven } from './proven-packets.ts'
 import { enforceRowQuotas } from './row-quotas.ts'
 import { deleteExpired, type Shares } from './retention.ts'
 import { oldestUnsummarised, rollUp } from '../mesh/telemetry/roll-up.ts'
@@ -78,13 +79,19 @@ export async function deleteOld(
   const cutoffs = plannedCutoffs(settings, plans, now())
   const unsummarised = await oldestUnsummarised(store, cutoffs.telemetry)
   const telemetry = Math.min(cutoffs.telemetry, unsummarised ?? cutoffs.telemetry)
-  const traffic = { ...cutoffs, messages: promisedCutoffs(settings, now()).messages }
+  const promised = promisedCutoffs(settings, now())
+  const traffic = { ...cutoffs, messages: promised.messages }
   // Needed if a collector is no longer configured. A running one does this itself, and earlier.
   const undelivered = await expireOutbox(store, now() - OUTBOX_AGE_MS - HOUR_MS, own())
   const deleted = {
     undelivered,
     ...(await deleteExpired(store, { ...cutoffs, telemetry }, all, share, shares)),
     ...(await deleteOldTraffic(store, traffic, { pause: all, share, ...shares })),
+    provenPackets: await deleteOldProven(store, promised.packets, {
+      pause: own(),
+      share,
+      ...(restMs !== undefined && { restMs }),
+    }),
     trimmedAuditEntries: await deleteTrimmed(store, own()),
     automationRuns: await deleteOldRuns(store, now(), own()),
     alerts: await forgetAlerts(store, now(), own()),

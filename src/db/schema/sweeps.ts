@@ -5,11 +5,13 @@ export const SWEEP_NAMES = [
   'telemetry',
   'telemetry_hourly',
   'positions',
+  'proven_packets',
   'summaries',
   'counts',
   'counts_of_messages',
   'counts_of_receptions',
   'counts_of_positions',
+  'counts_of_proven_packets',
 ] as const
 
 /** Where the next run goes on with each of them. */

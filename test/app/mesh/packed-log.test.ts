@@ -9,7 +9,6 @@ import { summariseHearings } from '../../../src/app/mesh/history/hearings.ts'
 import {
   recallPackets,
   readRecentPackets,
-  readRepeated,
   readSeenPackets,
 } from '../../../src/app/mesh/ingest/duplicates/seen-packets.ts'
 import { type PacketRow, writeLog } from '../../../src/app/mesh/ingest/rows/log.ts'
@@ -142,13 +141,6 @@ async function everything(store: Store, now: number, hidden: readonly number[], 
     ),
     hops: await hops.look(looking),
     recent: await readRecentPackets(store, now - 6 * HOUR_MS, null),
-    repeated:
-      (
-        await readRepeated(
-          store,
-          [7, 8, 9].map((from) => ({ from, id: 3, at: now })),
-        )
-      ).length > 0,
     recalled: await Promise.all([1, 2, 3, 4].map((id) => recalled({ from: 7, id }))),
     derived: [
       await store.db.select().from(nodeDays).orderBy(nodeDays.nodeNum, nodeDays.day).all(),
@@ -328,12 +320,6 @@ test('a packet is found in a long log, part by part', async () => {
     .at(-1)
     ?.sqlite.prepare(`${skip} receivers, signed, '["0000000700000006"]', body from packet_pages`)
     .run({ ids: 900_000, t: BEGIN + DAY_MS })
-  const all = vi.spyOn(queriesOf(), 'all')
-  const repeated = await readRepeated(store, [{ from: 7, id: 5, at: BEGIN + 2 * DAY_MS }])
-  const parts = all.mock.calls.length
-  all.mockRestore()
-  expect(repeated).toEqual([{ from: 7, id: 5 }])
-  expect(parts).toBeGreaterThanOrEqual(5)
   expect(await recallPackets(store)({ from: 7, id: 5 })).toBe(true)
   expect(await recallPackets(store)({ from: 7, id: 8 })).toBe(false)
 })

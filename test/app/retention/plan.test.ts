@@ -34,6 +34,7 @@ describe('the bounds', () => {
       'positions',
       'telemetry_daily',
       'traceroutes',
+      'proven_packets',
       ...fixed,
     ])
     expect(boundsWithin(boundsOf(10e9), 9e9)).toStrictEqual(boundsOf(10e9))

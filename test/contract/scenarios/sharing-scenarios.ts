@@ -35,7 +35,7 @@ const PUBLIC_MESH = '/api/public-access'
 const ASKED = Object.fromEntries(Object.entries(REQUESTS).filter(([route]) => route !== 'GET /api/automation/:id/runs'))
 
 const EMPTIED =
-  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_dirty telemetry_runs telemetry_hourly_runs telemetry_daily_runs channel_positions channel_metrics channel_statuses'
+  'receptions messages packets proven_packets traceroutes neighbors waypoints positions telemetry telemetry_dirty telemetry_runs telemetry_hourly_runs telemetry_daily_runs channel_positions channel_metrics channel_statuses'
 
 /** What each viewer sees of the mesh, down to the channel, in all answers together. */
 export function sharingScenarios(admin: () => Client): void {

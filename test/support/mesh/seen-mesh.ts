@@ -132,6 +132,6 @@ const READ = { read: true, write: false }
 const SHARED = { dashboard: READ, nodes: READ, messages: READ, info: READ }
 
 const EMPTIED =
-  'receptions messages packets traceroutes neighbors waypoints positions telemetry telemetry_hourly telemetry_daily telemetry_dirty channel_positions channel_metrics channel_statuses coverage heard_links route_links nodes'.split(
+  'receptions messages packets proven_packets traceroutes neighbors waypoints positions telemetry telemetry_hourly telemetry_daily telemetry_dirty channel_positions channel_metrics channel_statuses coverage heard_links route_links nodes'.split(
     ' ',
   )

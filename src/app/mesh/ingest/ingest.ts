@@ -40,7 +40,8 @@ import {
   WINDOW_SIZE,
 } from './duplicates/packet-window.ts'
 import { readContent } from './refused-content.ts'
-import { readRecentPackets, readRepeated, readSeenPackets } from './duplicates/seen-packets.ts'
+import { recallProven } from './duplicates/proven-packets.ts'
+import { readRecentPackets, readSeenPackets } from './duplicates/seen-packets.ts'
 
 /** Turns events of radios into rows. Calls run one after the other: there is a single writer. */
 export type Ingest = {
@@ -91,7 +92,8 @@ const queries = prepareOnce((db) => ({
       id: messages.packetId,
       at: messages.timestamp,
       hopsAway: messages.hopsAway,
-      isSigned: messages.signed,
+      isHeard: messages.heard,
+      isProven: sql<number>`${messages.signed} or (${messages.pkiEncrypted} and ${messages.keyDoubt} is null)`,
     })
     .from(messages)
     .where(and(gte(messages.timestamp, sql.placeholder('since')), eq(messages.direction, 'in')))
@@ -260,7 +262,10 @@ async function markRepeated(
       ? [{ from: event.packet.from, id: event.packet.id, at: event.receivedAt }]
       : [],
   )
-  for (const packet of await readRepeated(store, signed)) sightings.mark(packet)
+  const { repeated, recent } = await recallProven(store, signed)
+  for (const packet of repeated) sightings.mark(packet)
+  // What the window or the log still have tells more.
+  for (const packet of recent) if (!sightings.knows(packet.from, packet.id)) sightings.see(packet)
 }
 
 /**
@@ -309,7 +314,7 @@ async function recall(store: Store, now: number, radios: readonly string[] | nul
   for (const packet of await readRecentPackets(store, since, radios)) sightings.see(packet)
   const texts = await queries(store).recentMessages.all({ since })
   for (const text of texts.toReversed())
-    sightings.see({ ...text, isReadable: true, trustLevel: text.isSigned ? 'signed' : 'plain' })
+    sightings.see({ ...text, isReadable: true, trustLevel: text.isProven === 1 ? 'signed' : 'plain' })
   sightings.commit()
   const local = await listLocalSources(store)
   const localNodes = new Map(

@@ -19,11 +19,14 @@ export type TrafficArrival = {
   readonly heardAt: number
   readonly isReplayed: boolean
   readonly gateway: number | null
-  readonly judgement: Pick<Judgement, 'verdict' | 'trust' | 'suspicion' | 'isOwn' | 'isHeard'>
+  readonly judgement: Pick<
+    Judgement,
+    'verdict' | 'trust' | 'suspicion' | 'isOwn' | 'isHeard' | 'keyDoubt' | 'signature' | 'hasSigned'
+  >
 }
 
 export function emptyTraffic(): Traffic {
-  return { receptions: [], routes: [], neighbors: new Map(), waypoints: [], packets: [] }
+  return { receptions: [], routes: [], neighbors: new Map(), waypoints: [], packets: [], proven: [] }
 }
 
 /** Without an ID, nobody knows of what message a copy is one. */
@@ -65,7 +68,21 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, trustLevel
     payload: describePayload(packet),
     isReadable: !UNREADABLE.some((kind) => kind === payload.kind),
   })
+  if (trustLevel !== 'spoofed') addProven(traffic, arrival)
   addReports(traffic, arrival)
+}
+
+/**
+ * Remembers a packet that somebody could send again with a proof of its sender. Only broadcasts are signed, and a gateway
+ * without encryption publishes those of a signer without the signature.
+ */
+function addProven(traffic: Traffic, { packet, receivedAt, judgement }: TrafficArrival): void {
+  const { from: fromNodeNum, to, id: packetId, port, pkiEncrypted } = packet
+  const { trust, signature, hasSigned, keyDoubt } = judgement
+  if (packetId === 0 || port === null) return
+  const maySign = to === BROADCAST && (trust !== 'plain' || signature !== null || hasSigned)
+  const proven = pkiEncrypted ? keyDoubt === null : trust !== 'plain'
+  if (pkiEncrypted || maySign) traffic.proven.push({ fromNodeNum, packetId, t: receivedAt, proven })
 }
 
 /** Plans what a packet reports about the mesh. */

@@ -6,8 +6,8 @@ import {
   hasPages,
   LAST_OF_PAGES,
   LAST_PACKET,
+  packedById,
   packetsByKey,
-  packetsByKeyOrId,
   selectWithin,
 } from '../../../../db/packet-log.ts'
 import { packets } from '../../../../db/schema.ts'
@@ -70,26 +70,11 @@ const prepareRecent = (db: Db, latest: SQL) =>
     .orderBy(sql`p.id`)
     .prepare()
 
-const prepareSigned = (db: Db, log: SQL) =>
-  db
-    .select({ from: sql<number>`p.from_node_num`, id: sql<number>`p.packet_id` })
-    .from(
-      sql`json_each(${value('packets')}) k cross join ${log} p
-        on p.from_node_num = k.value ->> 'from' and p.packet_id = k.value ->> 'id'
-          and p.t < (k.value ->> 'at') - ${windowMs} and ${IS_GENUINE}`,
-    )
-    .prepare()
-
 const queries = prepareOnce((db) => ({
   seen: prepareSeen(db, sql`packets`),
-  packedSeen: prepareSeen(db, packetsByKeyOrId(value('packets'), value('ids'))),
+  packedSeen: prepareSeen(db, sql`(${packedById(value('ids'))})`),
   recent: prepareRecent(db, sql`(select * from packets order by id desc limit ${size})`),
   packedRecent: prepareRecent(db, sql`(${selectWithin(sql`${LAST_PACKET} - ${size} + 1`, sql`${LAST_PACKET} + 1`)})`),
-  signed: prepareSigned(db, sql`packets`),
-  packedSigned: prepareSigned(
-    db,
-    packetsByKey(value('packets'), sql`${IN_PART} and g.t_first < ${value('last')} - ${windowMs}`),
-  ),
   pages: db
     .select({ first: sql<number>`coalesce(${FIRST_OF_PAGES}, 0)`, last: sql<number>`coalesce(${LAST_OF_PAGES}, 0)` })
     .from(sql`(select 1)`)
@@ -132,32 +117,13 @@ export async function readSeenPackets(
   })
   if (keys.length === 0) return []
   const values = { packets: JSON.stringify(keys), hasRadios: Number(radios !== null) }
-  await readRecentPages(store)
-  const { ids } = findInRecentPages(store, keys)
   const { seen, packedSeen } = queries(store)
-  const rows = await (ids.length > 0 ? packedSeen.all({ ...values, ids: JSON.stringify(ids) }) : seen.all(values))
-  return rows.map((row) => ({ ...row, isReadable: row.isReadable === 1, isHeard: row.isHeard === 1 }))
-}
-
-type Signed = { readonly from: number; readonly id: number; readonly at: number }
-
-/**
- * Signed packets that were logged long before: anybody can replay a signed packet, and its signature is still valid.
- * When it first arrived, its key may have been unknown.
- */
-export async function readRepeated(
-  store: Store,
-  arrivals: readonly Signed[],
-): Promise<readonly { readonly from: number; readonly id: number }[]> {
-  const keys = arrivals.filter(({ id }) => id !== 0)
-  if (keys.length === 0) return []
-  const values = { packets: JSON.stringify(keys) }
-  if (!(await hasPages(store))) return queries(store).signed.all(values)
-  const last = Math.max(...keys.map(({ at }) => at))
-  const found = []
-  for await (const part of partsOf(store))
-    found.push(...(await queries(store).packedSigned.all({ ...values, last, ...part })))
-  return found
+  const [rows] = await Promise.all([seen.all(values), readRecentPages(store)])
+  const { ids } = findInRecentPages(store, keys)
+  const packed = ids.length === 0 ? [] : await packedSeen.all({ ...values, ids: JSON.stringify(ids) })
+  return [...rows, ...packed]
+    .toSorted((one, other) => one.at - other.at)
+    .map((row) => ({ ...row, isReadable: row.isReadable === 1, isHeard: row.isHeard === 1 }))
 }
 
 /** The ids of pages in parts, the latest first, with a turn for others between two; at least one. */

@@ -5,6 +5,7 @@ import { EARSHOT_MS, isLocalNode } from '../../radios/source-table.ts'
 import { bind, prepareOnce, type Statement, type Store } from '../../../../db/store.ts'
 import { type Difference, DIFFERENCES } from '../../../../shared/mesh/packets.ts'
 import { type PacketRow, writeLog } from './log.ts'
+import { type ProvenRow, writeProven } from '../duplicates/proven-packets.ts'
 
 /** Further receptions of a message are not stored. */
 const MAX_RECEPTIONS = 100
@@ -74,6 +75,7 @@ export type Traffic = {
   >
   readonly waypoints: WaypointRow[]
   readonly packets: PacketRow[]
+  readonly proven: ProvenRow[]
 }
 
 const named = (...names: string[]): Record<string, SQL> => Object.fromEntries(names.map((name) => [name, field(name)]))
@@ -227,5 +229,6 @@ export function writeTraffic(store: Store, traffic: Traffic): Statement[] {
     ...(links.length > 0 ? [prepared.neighbors(links)] : []),
     ...(now === undefined ? [] : [prepared.waypoints(places), bind(prepared.expireWaypoints, { now })]),
     ...writeLog(store, log),
+    ...writeProven(store, traffic.proven),
   ]
 }

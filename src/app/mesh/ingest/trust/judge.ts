@@ -66,6 +66,8 @@ export type Judgement = {
   readonly isOwn: boolean
   /** Our own radio hears the node as another one: no collector speaks for it. */
   readonly endsClaim: boolean
+  /** A signature proved the node's key before. */
+  readonly hasSigned: boolean
 }
 
 export type Names = Pick<NodeUser, 'longName' | 'shortName'>
@@ -90,6 +92,7 @@ export const TAKEN: Judgement = {
   signature: null,
   isOwn: false,
   endsClaim: false,
+  hasSigned: false,
 }
 const OWN: Judgement = { ...TAKEN, trust: 'own', isOwn: true, isHeard: true }
 
@@ -291,7 +294,8 @@ export async function judgeBatch(
         const keepsArrival = !isHeard && (context.known?.lastHeardByRadio ?? 0) > receivedAt - EARSHOT_MS
         const judged = { ...(await judge(question, context)), keepsArrival }
         // Somebody else's packet does not show that the node is in earshot.
-        const judgement = { ...judged, isOwn, isHeard, endsClaim: endsClaim && judged.verdict !== 'spoofed' }
+        const hasSigned = context.known?.keySigned === true
+        const judgement = { ...judged, isOwn, isHeard, endsClaim: endsClaim && judged.verdict !== 'spoofed', hasSigned }
         answers[index] = judgement
         context.known = learn(context.known, question, judgement)
         if (judgement.trust === 'signed' && question.kind === 'packet') context.signedWays.add(question.way)
