@@ -114,7 +114,10 @@ describe('a proven packet that the log lost', () => {
   it('is not new with its signature, if a gateway published it without one', async () => {
     await publish([signer.packet(signer.user({ longName: 'Hill' }))])
     const said = text('open the gate')
-    await publish([packet(said, { from: signer.nodeNum, id: 81 })])
+    // Over a link that never brought a signature.
+    const other = { kind: 'mqtt', name: 'mqtt://other' } as const
+    const bare = packet(said, { from: signer.nodeNum, id: 81 })
+    await WAYS['beside other writers'](edge, [heard(bare, { at: START, source: other })])
     await LOSSES['a full log']?.(edge)
     expect(await publish([signer.packet(said, { id: 81 })], START + DAY_MS)).toStrictEqual([])
     expect(pluck(edge, 'select signed from messages')).toBe(0)
