@@ -13,6 +13,7 @@ import { type PacketRow, writeLog } from '../../src/app/mesh/ingest/rows/log.ts'
 import { readHeard } from '../../src/app/mesh/playback/heard.ts'
 import { listLinks } from '../../src/app/mesh/topology/links.ts'
 import { listPackets } from '../../src/app/mesh/topology/packets.ts'
+import { deleteOldProven } from '../../src/app/upkeep/proven-packets.ts'
 import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
 import { sources } from '../../src/db/schema.ts'
 import type { Store } from '../../src/db/store.ts'
@@ -98,7 +99,7 @@ async function measure(name: string, store: Store, packets: number, counts: Coun
   const time = async (what: string, work: () => Promise<unknown>) => {
     const times: number[] = []
     for (let n = 0; n < 9; n++) times.push(await cpuMs(work))
-    return `${what} ${median(times).toFixed(1)} ms`
+    return `${what} ${median(times).toFixed(2)} ms`
   }
   const read = [
     await time('newest 100', () => listPackets(reader, { limit: 100 })),
@@ -113,9 +114,10 @@ async function measure(name: string, store: Store, packets: number, counts: Coun
   ]
   const cutoffs = { telemetry_hourly: 0, messages: 0, packets: end + HOUR_MS }
   const deleted = await cost(() => deleteOldTraffic(store, cutoffs, { pause: eachTurn }))
+  const forgotten = await cost(() => deleteOldProven(store, end + HOUR_MS, { pause: eachTurn }))
   const rows = written.map((each) => each.toFixed(3)).join(' + ')
-  console.log(`${name}: ${packets} packets, ${(bytes / packets).toFixed(0)} bytes a packet, rows written ${counts === null ? '–' : rows} (stored, remembered as proven, deleted)
-  CPU of a packet: stored ${stored}, remembered ${remembered}, deleted ${deleted}
+  console.log(`${name}: ${packets} packets, ${(bytes / packets).toFixed(0)} bytes a packet, rows written ${counts === null ? '–' : rows} (stored, remembered as proven, deleted, forgotten)
+  CPU of a packet: stored ${stored}, remembered ${remembered}, deleted ${deleted}, forgotten ${forgotten}
   ${read.join(', ')}`)
 }
 

@@ -114,7 +114,10 @@ describe('a proven packet that the log lost', () => {
   it('is not new with its signature, if a gateway published it without one', async () => {
     await publish([signer.packet(signer.user({ longName: 'Hill' }))])
     const said = text('open the gate')
-    await publish([packet(said, { from: signer.nodeNum, id: 81 })])
+    // Over a link that never brought a signature.
+    const other = { kind: 'mqtt', name: 'mqtt://other' } as const
+    const bare = packet(said, { from: signer.nodeNum, id: 81 })
+    await WAYS['beside other writers'](edge, [heard(bare, { at: START, source: other })])
     await LOSSES['a full log']?.(edge)
     expect(await publish([signer.packet(said, { id: 81 })], START + DAY_MS)).toStrictEqual([])
     expect(pluck(edge, 'select signed from messages')).toBe(0)
@@ -217,29 +220,31 @@ describe('what is remembered', () => {
 
   it('has shares of nodes: whoever sends most loses what is not proven first, and then the oldest', async () => {
     const { sqlite } = edge
+    const day = Math.floor(START / DAY_MS)
+    // Nodes known for long, and senders that are none.
     sqlite.exec(`insert into nodes (node_num, first_heard, last_heard, days_heard, last_heard_day)
-      values (7, 1, ${START}, 40, ${START / DAY_MS}), (8, 1, ${START}, 40, ${START / DAY_MS});
+      select value, 1, ${START}, 40, ${day} from json_each('[7, 8, 9]');
       ${numbers(20)} insert into proven_packets select 7, n, n, n % 2 from i;
-      ${numbers(3000)} insert into proven_packets select 8, n, n, n <= 50 or n > 2500 from i;
+      ${numbers(3000)} insert into proven_packets select 8, n, n, n <= 2000 from i;
+      ${numbers(1000)} insert into proven_packets select 9, n, n, n <= 600 from i;
       ${numbers(500)} insert into proven_packets select 1000 + n, n, n, 1 from i`)
     const keep = (most: number) => enforceRowQuotas(edge, goesOn, { now: START, most: { proven_packets: most } })
+    const kept = (from: number) =>
+      Number(pluck(edge, `select count(*) from proven_packets where from_node_num = ${from}`))
+    const places = (from: number) =>
+      all(edge, `select max(packet_id) last, min(packet_id) first from proven_packets where from_node_num = ${from}`)
+    // Those that are no nodes share one.
+    const share = Math.floor((1000 - 20) / 3)
     // Nothing counts them until it matters.
     expect(await keep(1000)).toStrictEqual({})
     await recountAll(edge, { pause: goesOn })
-    expect(await keep(3600)).toStrictEqual({})
-    expect(await keep(1000)).toStrictEqual({ proven_packets: 2520 })
-    expect(pluck(edge, 'select count(*) from proven_packets')).toBe(1000)
-    expect(pluck(edge, 'select count(*) from proven_packets where from_node_num = 7')).toBe(20)
-    const kept = all(
-      edge,
-      'select min(packet_id) first, max(packet_id) last, min(proven) p from proven_packets where from_node_num = 8',
-    )
-    expect(kept).toEqual([
-      {
-        first: 3001 - Number(pluck(edge, 'select count(*) from proven_packets where from_node_num = 8')),
-        last: 3000,
-        p: 1,
-      },
-    ])
+    expect(await keep(4520)).toStrictEqual({})
+    expect(await keep(1000)).toStrictEqual({ proven_packets: 4520 - 20 - 3 * share })
+    expect(pluck(edge, 'select count(*) from proven_packets where from_node_num > 1000')).toBe(share)
+    expect(kept(7)).toBe(20)
+    expect(kept(8) + kept(9)).toBe(2 * share)
+    expect(Math.abs(kept(8) - kept(9))).toBeLessThanOrEqual(2)
+    expect(places(8)).toStrictEqual([{ last: 2000, first: 2001 - kept(8) }])
+    expect(places(9)).toStrictEqual([{ last: 600, first: 601 - kept(9) }])
   })
 })
