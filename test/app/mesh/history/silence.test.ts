@@ -402,6 +402,13 @@ describe('the past of a node', () => {
     )
     await summariseHearings(
       mesh.app.store,
+      async () => false,
+      () => 0.01,
+      3,
+    )
+    expect(mesh.app.store.sqlite.prepare('select packets from node_days where day = 0').pluck().get()).toBe(20)
+    await summariseHearings(
+      mesh.app.store,
       async () => true,
       () => 0.01,
     )
