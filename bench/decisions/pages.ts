@@ -1,10 +1,5 @@
 // node bench/decisions/pages.ts: the packet log as rows and in pages, on SQLite and on workerd's D1: rows that D1 charges
 // and bytes, CPU of a packet in its life, CPU of readers. docs/decisions/packed-on-the-edge.md has the figures.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import type { D1Database } from '@cloudflare/workers-types'
-import { createTestHarness } from 'wrangler'
 import { WHOLE_VIEW } from '../../src/app/accounts/access/visible.ts'
 import { eachTurn } from '../../src/app/base/pacing/slices.ts'
 import { recallProven, writeProven } from '../../src/app/mesh/ingest/duplicates/proven-packets.ts'
@@ -16,14 +11,10 @@ import { listPackets } from '../../src/app/mesh/topology/packets.ts'
 import { deleteOldProven } from '../../src/app/upkeep/proven-packets.ts'
 import { deleteOldTraffic } from '../../src/app/upkeep/traffic-retention.ts'
 import { sources } from '../../src/db/schema.ts'
-import type { Store } from '../../src/db/store.ts'
-import { d1Store } from '../../src/edge/d1.ts'
-import { openDatabase } from '../../src/node/database.ts'
 import { BROADCAST } from '../../src/meshtastic/node-id.ts'
 import { ALL_PERMISSIONS } from '../../src/shared/access/resources.ts'
 import { HOUR_MS } from '../../src/shared/time.ts'
-import { counting } from '../servers/edge-worker.ts'
-import { median } from '../table.ts'
+import { costOfPacket, measureForms, medianMs } from './both-forms.ts'
 
 /** 250 nodes, a packet each in 7.5 minutes, half of them telemetry; 20 packets a delivery. */
 const NODES = 250
@@ -33,15 +24,6 @@ const SQLITE_PACKETS = Number(process.env['BENCH_PAGES_PACKETS'] ?? 200_000)
 const D1_PACKETS = Number(process.env['BENCH_PAGES_D1_PACKETS'] ?? 20_000)
 const BEGUN = Date.UTC(2026, 0, 1)
 const METRICS = { batteryLevel: 91, voltage: 4.08, channelUtilization: 7.25, airUtilTx: 1.5, uptimeSeconds: 123_456 }
-
-type Counts = { read: number; written: number }
-
-const cpuMs = async (work: () => Promise<unknown>): Promise<number> => {
-  const begun = process.cpuUsage()
-  await work()
-  const { user, system } = process.cpuUsage(begun)
-  return (user + system) / 1000
-}
 
 function packetOf(n: number): PacketRow {
   const isTelemetry = n % 2 === 0
@@ -70,23 +52,16 @@ function packetOf(n: number): PacketRow {
   }
 }
 
-async function measure(name: string, store: Store, packets: number, counts: Counts | null): Promise<void> {
+await measureForms('pages', { sqlite: SQLITE_PACKETS, d1: D1_PACKETS }, async ({ name, store, written }, packets) => {
   await store.db.insert(sources).values({ id: 1, kind: 'tcp', name: 'radio', localNodeNum: 7, createdAt: BEGUN })
-  const written: number[] = []
-  const cost = async (work: () => Promise<unknown>) => {
-    Object.assign(counts ?? {}, { read: 0, written: 0 })
-    const ms = await cpuMs(work)
-    written.push((counts?.written ?? 0) / packets)
-    return `${((ms * 1000) / packets).toFixed(0)} µs`
-  }
-  const stored = await cost(async () => {
+  const stored = await costOfPacket(written, packets, async () => {
     for (let from = 0; from < packets; from += DELIVERY) {
       const rows = Array.from({ length: DELIVERY }, (_, n) => packetOf(from + n))
       const [first, ...others] = writeLog(store, rows)
       if (first !== undefined) await store.atomic([first, ...others])
     }
   })
-  const remembered = await cost(async () => {
+  const remembered = await costOfPacket(written, packets, async () => {
     for (let from = 0; from < packets; from += DELIVERY) {
       const rows = Array.from({ length: DELIVERY }, (_, n) => ({ ...packetOf(from + n), proven: true }))
       const [first] = writeProven(store, rows)
@@ -96,11 +71,8 @@ async function measure(name: string, store: Store, packets: number, counts: Coun
   const end = BEGUN + packets * EVERY_MS
   const bytes = (await store.sizeBytes()) ?? 0
   const reader = { store, viewer: { permissions: ALL_PERMISSIONS, view: WHOLE_VIEW } }
-  const time = async (what: string, work: () => Promise<unknown>) => {
-    const times: number[] = []
-    for (let n = 0; n < 9; n++) times.push(await cpuMs(work))
-    return `${what} ${median(times).toFixed(2)} ms`
-  }
+  const time = async (what: string, work: () => Promise<unknown>) =>
+    `${what} ${(await medianMs(work, 9)).toFixed(2)} ms`
   const read = [
     await time('newest 100', () => listPackets(reader, { limit: 100 })),
     await time('of a node', () => listPackets(reader, { limit: 100, from: 0xa000_0007 })),
@@ -113,36 +85,13 @@ async function measure(name: string, store: Store, packets: number, counts: Coun
     await time('the packets of six hours', () => readRecentPackets(store, end - 6 * HOUR_MS, null)),
   ]
   const cutoffs = { telemetry_hourly: 0, messages: 0, packets: end + HOUR_MS }
-  const deleted = await cost(() => deleteOldTraffic(store, cutoffs, { pause: eachTurn }))
-  const forgotten = await cost(() => deleteOldProven(store, end + HOUR_MS, { pause: eachTurn }))
-  const rows = written.map((each) => each.toFixed(3)).join(' + ')
-  console.log(`${name}: ${packets} packets, ${(bytes / packets).toFixed(0)} bytes a packet, rows written ${counts === null ? '–' : rows} (stored, remembered as proven, deleted, forgotten)
-  CPU of a packet: stored ${stored}, remembered ${remembered}, deleted ${deleted}, forgotten ${forgotten}
+  const deleted = await costOfPacket(written, packets, () => deleteOldTraffic(store, cutoffs, { pause: eachTurn }))
+  const forgotten = await costOfPacket(written, packets, () =>
+    deleteOldProven(store, end + HOUR_MS, { pause: eachTurn }),
+  )
+  const each = [stored, remembered, deleted, forgotten]
+  const rows = written === null ? '–' : each.map(({ rows: n }) => n.toFixed(3)).join(' + ')
+  console.log(`${name}: ${packets} packets, ${(bytes / packets).toFixed(0)} bytes a packet, rows written ${rows} (stored, remembered as proven, deleted, forgotten)
+  CPU of a packet: stored ${stored.cpu}, remembered ${remembered.cpu}, deleted ${deleted.cpu}, forgotten ${forgotten.cpu}
   ${read.join(', ')}`)
-}
-
-const scratch = mkdtempSync(join(process.env['BENCH_DIR'] ?? tmpdir(), 'mesh-pages-'))
-try {
-  for (const packs of [false, true]) {
-    const store = openDatabase(join(scratch, `${packs}.db`))
-    await measure(`SQLite, ${packs ? 'pages' : 'rows'}`, { ...store, packs }, SQLITE_PACKETS, null)
-    store.close()
-  }
-} finally {
-  rmSync(scratch, { recursive: true })
-}
-Object.assign(process.env, { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' })
-for (const packs of [false, true]) {
-  const harness = createTestHarness({
-    workers: [{ configPath: new URL('../../wrangler.toml', import.meta.url).pathname }],
-  })
-  try {
-    await harness.listen()
-    const worker = harness.getWorker<{ DB: D1Database }>()
-    await worker.applyD1Migrations('DB')
-    const counted = counting((await worker.getEnv()).DB)
-    await measure(`D1, ${packs ? 'pages' : 'rows'}`, { ...d1Store(counted.database), packs }, D1_PACKETS, counted)
-  } finally {
-    await harness.close()
-  }
-}
+})

@@ -1,10 +1,5 @@
 // node bench/decisions/runs.ts: measurements as rows and as packed runs, on SQLite and on workerd's D1: rows that D1
 // charges and bytes, CPU of a packet in its life, time of a chart. docs/decisions/packed-on-the-edge.md has the figures.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createTestHarness } from 'wrangler'
-import type { D1Database } from '@cloudflare/workers-types'
 import { WHOLE_VIEW } from '../../src/app/accounts/access/visible.ts'
 import { wholeSlices } from '../../src/app/base/pacing/slice-share.ts'
 import { eachTurn } from '../../src/app/base/pacing/slices.ts'
@@ -12,12 +7,8 @@ import { writeTelemetry } from '../../src/app/mesh/ingest/rows/history.ts'
 import { rollUp } from '../../src/app/mesh/telemetry/roll-up.ts'
 import { listMetrics, readSeries } from '../../src/app/mesh/telemetry/telemetry.ts'
 import { sweepCharts } from '../../src/app/upkeep/charts.ts'
-import { d1Store } from '../../src/edge/d1.ts'
-import { openDatabase } from '../../src/node/database.ts'
-import type { Store } from '../../src/db/store.ts'
 import { DAY_MS, HOUR_MS } from '../../src/shared/time.ts'
-import { counting } from '../servers/edge-worker.ts'
-import { median } from '../table.ts'
+import { costOfPacket, cpuMs, measureForms, medianMs } from './both-forms.ts'
 
 /** Each node sends five measurements four times an hour, as half of the mixture does; 20 packets a delivery. */
 const NODES = 250
@@ -30,16 +21,7 @@ const NAMES = ['batteryLevel', 'voltage', 'channelUtilization', 'airUtilTx', 'up
   (name) => `deviceMetrics.${name}`,
 )
 
-type Counts = { read: number; written: number }
-
-const cpuMs = async (work: () => Promise<unknown>): Promise<number> => {
-  const begun = process.cpuUsage()
-  await work()
-  const { user, system } = process.cpuUsage(begun)
-  return (user + system) / 1000
-}
-
-async function measure(name: string, store: Store, days: number, counts: Counts | null): Promise<void> {
+await measureForms('runs', { sqlite: SQLITE_DAYS, d1: D1_DAYS }, async ({ name, store, written }, days) => {
   await store.db.run(`with recursive i(n) as (select 1 union all select n + 1 from i where n < ${NODES})
     insert into nodes (node_num, first_heard) select n, 1 from i`)
   const packets = days * 24 * AN_HOUR * NODES
@@ -58,16 +40,9 @@ async function measure(name: string, store: Store, days: number, counts: Counts 
     const [first, ...others] = writeTelemetry(store, rows, new Set())
     if (first !== undefined) await store.atomic([first, ...others])
   }
-  const written: number[] = []
-  const cost = async (work: () => Promise<unknown>) => {
-    Object.assign(counts ?? {}, { read: 0, written: 0 })
-    const ms = await cpuMs(work)
-    written.push((counts?.written ?? 0) / packets)
-    return `${((ms * 1000) / packets).toFixed(0)} µs`
-  }
   const summarise = (until: number) => rollUp(store, eachTurn, wholeSlices, until)
   let summaries = 0
-  const stored = await cost(async () => {
+  const stored = await costOfPacket(written, packets, async () => {
     for (let from = 0; from < packets; from += DELIVERY) {
       await deliver(from)
       const hour = Math.floor(at(from) / HOUR_MS) * HOUR_MS
@@ -79,48 +54,18 @@ async function measure(name: string, store: Store, days: number, counts: Counts 
   const bytes = (await store.sizeBytes()) ?? 0
   const reader = Object({ store, viewer: { view: WHOLE_VIEW } })
   const range = { nodeNum: 7, metric: NAMES[1] ?? '', to: end, points: 2000 }
-  const time = async (work: () => Promise<unknown>) => {
-    const times: number[] = []
-    for (let n = 0; n < 15; n++) times.push(await cpuMs(work))
-    return `${median(times).toFixed(2)} ms`
-  }
+  const time = async (work: () => Promise<unknown>) => `${(await medianMs(work, 15)).toFixed(2)} ms`
   const read = [
     await time(() => readSeries(reader, { ...range, from: end - DAY_MS })),
     await time(() => readSeries(reader, { ...range, from: end - 10 * DAY_MS })),
     await time(() => readSeries(reader, { ...range, from: end - 400 * DAY_MS })),
     await time(() => listMetrics(reader, 7)),
   ]
-  const deleted = await cost(() =>
+  const deleted = await costOfPacket(written, packets, () =>
     sweepCharts(store, { table: 'telemetry', cutoff: end, restMs: 0 }, { pause: eachTurn, share: wholeSlices }),
   )
-  const rows = written.map((each) => each.toFixed(2)).join(' + ')
-  console.log(`${name}: ${packets} packets, ${(bytes / packets).toFixed(0)} bytes a packet, rows written ${counts === null ? '–' : rows} (stored with summaries, deleted)
-  CPU of a packet: stored with summaries ${stored}, of which summaries ${((summaries * 1000) / packets).toFixed(0)} µs, deleted ${deleted}
+  const rows = written === null ? '–' : `${stored.rows.toFixed(2)} + ${deleted.rows.toFixed(2)}`
+  console.log(`${name}: ${packets} packets, ${(bytes / packets).toFixed(0)} bytes a packet, rows written ${rows} (stored with summaries, deleted)
+  CPU of a packet: stored with summaries ${stored.cpu}, of which summaries ${((summaries * 1000) / packets).toFixed(0)} µs, deleted ${deleted.cpu}
   charts of a day, 10 days and all: ${read.slice(0, 3).join(', ')}; list of metrics: ${read[3]}`)
-}
-
-const scratch = mkdtempSync(join(process.env['BENCH_DIR'] ?? tmpdir(), 'mesh-runs-'))
-try {
-  for (const packs of [false, true]) {
-    const store = openDatabase(join(scratch, `${packs}.db`))
-    await measure(`SQLite, ${packs ? 'runs' : 'rows'}`, { ...store, packs }, SQLITE_DAYS, null)
-    store.close()
-  }
-} finally {
-  rmSync(scratch, { recursive: true })
-}
-Object.assign(process.env, { WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' })
-for (const packs of [false, true]) {
-  const harness = createTestHarness({
-    workers: [{ configPath: new URL('../../wrangler.toml', import.meta.url).pathname }],
-  })
-  try {
-    await harness.listen()
-    const worker = harness.getWorker<{ DB: D1Database }>()
-    await worker.applyD1Migrations('DB')
-    const counted = counting((await worker.getEnv()).DB)
-    await measure(`D1, ${packs ? 'runs' : 'rows'}`, { ...d1Store(counted.database), packs }, D1_DAYS, counted)
-  } finally {
-    await harness.close()
-  }
-}
+})

@@ -22,12 +22,21 @@ const NODES = 250
 const PACKETS = Number(process.env['BENCH_EDGE_PACKETS'] ?? 200)
 /** Milliseconds between two packets of the whole mesh. */
 const EVERY_MS = 1000
+/** Nodes of the mesh whose pages are read. */
+const READ_NODES = 2000
 const SOURCE = { kind: 'ingest', name: 'bench' } as const
 
 async function measureTrips(database: D1Database): Promise<void> {
   const counted = counting(database)
   const { ask, login, headers, settle } = await openWorker(counted.database)
   const now = Date.now()
+  await dropUnneeded(d1Store(database))
+  await database
+    .prepare(
+      `with recursive i(n) as (select 1 union all select n + 1 from i where n < ${READ_NODES})
+    insert into nodes (node_num, first_heard, last_heard) select n, 1, ${now} - n * 60000 from i`,
+    )
+    .run()
   await database
     .prepare(
       `with recursive i(n) as (select 1 union all select n + 1 from i where n < 20000)
@@ -43,13 +52,20 @@ async function measureTrips(database: D1Database): Promise<void> {
     report(`edge: trips to D1, ${work}`, `${trips}, ${read} rows read`, `≤ ${most}`, trips <= most)
     return read
   }
-  // The first request of each kind loads what an isolate caches.
-  await ask('/api/dashboard', { headers })
+  // The first request of each kind loads what an isolate caches; the dashboard is measured before, as once a minute.
+  await ask('/api/auth/status', { headers })
+  const read = await count('dashboard', 2, () => ask('/api/dashboard', { headers }))
+  const besides = read - READ_NODES
+  report(
+    `edge: rows read for the dashboard, 20,000 messages, besides ${READ_NODES} nodes`,
+    String(besides),
+    '≤ 100',
+    besides <= 100,
+  )
   await count('status', 1, () => ask('/api/auth/status', { headers }))
+  await ask('/api/nodes', { headers })
   await count('list of nodes', 2, () => ask('/api/nodes', { headers }))
   await count('sign-in', 4, login)
-  const read = await count('dashboard', 2, () => ask('/api/dashboard', { headers }))
-  report('edge: rows read for the dashboard, 20,000 messages', String(read), '≤ 100', read <= 100)
 }
 
 function readFrames(frames: readonly Uint8Array[], at: (n: number) => number): Heard[] {

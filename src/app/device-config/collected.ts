@@ -4,6 +4,7 @@ import { deviceConfig } from '../../db/schema.ts'
 import { built, type Statement, type Store } from '../../db/store.ts'
 import type { SectionInput } from '../../meshtastic/config/change.ts'
 import { isDownlinkSection, isKeptField, MAX_SECTION_JSON } from '../../shared/mesh/downlink.ts'
+import { nest, valueAt } from '../../shared/nested.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import type { Ports } from '../base/context.ts'
 import { AppError, oneLine } from '../http/errors.ts'
@@ -107,26 +108,12 @@ export async function forgetUnshown({ db }: Store, now: number): Promise<number>
 
 /** The values of a section that are settings and no secrets. */
 function keepKnown({ fields }: Pick<DescribedSection, 'fields'>, values: Readonly<Record<string, unknown>>) {
-  const kept: Record<string, unknown> = {}
-  for (const { path, secret, type } of fields) {
-    const steps = path.split('.')
-    const value = steps.reduce<unknown>((at, step) => (isObject(at) ? at[step] : undefined), values)
-    if (secret || type === 'bytes' || !isPlain(value)) continue
-    const last = steps.pop() ?? ''
-    let at = kept
-    for (const step of steps) {
-      const inner = at[step]
-      const next = isObject(inner) ? inner : {}
-      at[step] = next
-      at = next
-    }
-    at[last] = value
-  }
-  return kept
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return nest(
+    fields.flatMap(({ path, secret, type }): (readonly [string, unknown])[] => {
+      const value = valueAt(values, path)
+      return secret || type === 'bytes' || !isPlain(value) ? [] : [[path, value]]
+    }),
+  )
 }
 
 function isPlain(value: unknown): boolean {

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { isDownlinkSection, isKeptField, MAX_SECTION_JSON } from '../../shared/mesh/downlink.ts'
 import { isUnderWay } from '../../shared/mesh/change-states.ts'
 import { lossOf } from '../../shared/mesh/losses.ts'
+import { isObject } from '../../shared/nested.ts'
 import { MINUTE_MS } from '../../shared/time.ts'
 import { audit } from '../audit/audit.ts'
 import { sha256Hex } from '../base/crypto.ts'
@@ -158,10 +159,6 @@ function flatten(
     // A name with a dot would be a second path to a field.
     return [{ path: name.includes('.') ? `${path} ` : path, value }]
   })
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Throws `confirmation_required`, as the radio's own service does. */

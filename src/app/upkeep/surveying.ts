@@ -19,9 +19,9 @@ export async function find({ store, log, now }: Needs, pause: Pause): Promise<vo
   log.debug('Looked for findings', { findings })
 }
 
-/** Summarises who was heard when, and by whom. */
-export async function summarise({ store, log }: Needs, pause: Pause, share: Share): Promise<void> {
-  const packets = await summariseHearings(store, pause, share)
+/** Summarises who was heard when, and by whom. `parts` as for `summariseHearings`. */
+export async function summarise({ store, log }: Needs, pause: Pause, share: Share, parts?: number): Promise<void> {
+  const packets = await summariseHearings(store, pause, share, parts)
   if (packets > 0) log.debug('Packets summarised', { packets })
 }
 

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { nodes, remoteActions, remoteNodes, remoteSections } from '../../../db/schema.ts'
 import { insertSelect } from '../../../db/insert-select.ts'
 import type { Statement, Store } from '../../../db/store.ts'
+import { nest } from '../../../shared/nested.ts'
 import type { LiveSection } from '../device.ts'
 import type { StoredSection } from '../records.ts'
 import { secretStateSchema } from '../schemas.ts'
@@ -164,27 +165,12 @@ export async function loseRemoteActions({ db }: Store, now: number): Promise<voi
 
 /** Values by path, nested as in a change of the section. */
 export function nestValues(values: JsonObject): JsonObject {
-  const root: JsonObject = {}
-  const channels = new Map<string, JsonObject>()
-  for (const [path, value] of Object.entries(values)) {
+  const all = Object.entries(values)
+  const ofChannels = all.flatMap(([path, value]) => {
     const [, index, inner] = /^channels\.(\d+)\.(.+)$/.exec(path) ?? []
-    if (index === undefined || inner === undefined) place(root, path.split('.'), value)
-    else {
-      const channel = channels.get(index) ?? { index: Number(index) }
-      channels.set(index, channel)
-      place(channel, inner.split('.'), value)
-    }
-  }
-  return channels.size === 0 ? root : { channels: [...channels.values()] }
-}
-
-function place(root: JsonObject, [step = '', ...rest]: readonly string[], value: JsonObject[string]): void {
-  if (rest.length === 0) {
-    root[step] = value
-    return
-  }
-  const known = root[step]
-  const inner: JsonObject = typeof known === 'object' && known !== null && !Array.isArray(known) ? known : {}
-  root[step] = inner
-  place(inner, rest, value)
+    return index === undefined || inner === undefined ? [] : [{ index, value: [inner, value] as const }]
+  })
+  if (ofChannels.length === 0) return nest(all)
+  const channels = Map.groupBy(ofChannels, ({ index }) => Number(index))
+  return { channels: Array.from(channels, ([index, each]) => ({ index, ...nest(each.map(({ value }) => value)) })) }
 }

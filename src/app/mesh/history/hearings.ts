@@ -8,8 +8,10 @@ import { partOf, type Share, wholeSlices } from '../../base/pacing/slice-share.t
 import { packetFrom } from '../topology/last-packet.ts'
 import type { Pause } from '../../base/pacing/slices.ts'
 
-/** Packets summarised in one transaction. */
+/** Packets that are read at once, and summarised in one transaction unless it takes several such parts. */
 const SLICE_PACKETS = 500
+/** Rows of one parameter: D1 takes two million bytes at most. */
+const ROWS_AT_ONCE = 5000
 /** Packets that were in the log before the first summary, the latest ones: more would keep a small machine busy for long. */
 const MAX_BEFORE = 500_000
 /** Days of a node that are kept, the latest ones. */
@@ -26,6 +28,8 @@ const value = sql.placeholder
 /** The row that says how far the log is summarised. */
 const PLACE = and(eq(nodeDays.nodeNum, 0), eq(nodeDays.day, 0))
 const isAmong = sql`(node_num, day) in (select value ->> 'nodeNum', value ->> 'day' from json_each(${value('keys')}))`
+const isReceiver = sql`(node_num, source_id, gateway) in (select value ->> 'nodeNum', value ->> 'sourceId', value ->> 'gateway'
+  from json_each(${value('keys')}))`
 const areOfNodes = sql`node_num in (select value from json_each(${value('nums')}))`
 
 /** Each column from the field of its name. */
@@ -63,7 +67,7 @@ const queries = prepareOnce((db) => ({
   next: prepareNext(db, packets),
   nextPacked: prepareNext(db, packetsWithin(value('after'), value('before'))),
   days: db.select().from(nodeDays).where(isAmong).prepare(),
-  receivers: db.select().from(nodeReceivers).where(areOfNodes).prepare(),
+  receivers: db.select().from(nodeReceivers).where(isReceiver).prepare(),
   leave: db
     .insert(nodeDays)
     .values({ nodeNum: 0, day: 0, hours: '', packets: value('id'), direct: 0 })
@@ -106,9 +110,15 @@ const queries = prepareOnce((db) => ({
  * Summarises what was added to the log of packets: how often each node was heard in which hour, and by whom. Packets of
  * unknown nodes, those that a radio remembered, and those that seem forged do not count. Awaits `pause` after each
  * slice, which returns whether to continue. Returns the number of packets. A slice and how far it came are stored
- * together, so nothing counts twice, also after a restore, or in two runs at once, of which one ends early.
+ * together, so nothing counts twice, also after a restore, or in two runs at once, of which one ends early. A slice of
+ * more `parts` writes fewer rows, because a row counts many packets.
  */
-export async function summariseHearings(store: Store, pause: Pause, share: Share = wholeSlices): Promise<number> {
+export async function summariseHearings(
+  store: Store,
+  pause: Pause,
+  share: Share = wholeSlices,
+  parts = 1,
+): Promise<number> {
   const prepared = queries(store)
   const latest = (await prepared.latest.get())?.id ?? 0
   const place = (await prepared.place.get())?.id ?? Math.max(0, latest - MAX_BEFORE)
@@ -123,19 +133,23 @@ export async function summariseHearings(store: Store, pause: Pause, share: Share
     return first === undefined ? [] : prepared.nextPacked.all({ after: first - 1, before: first + limit, limit })
   }
   for (let done = 0; ;) {
-    const rows = await next(after, partOf(SLICE_PACKETS, share()))
-    const last = rows.at(-1)
-    if (last === undefined) return done
     const from = after
-    after = last.id
-    const counting = rows.filter((row) => row.isKnown !== 0 && !row.replayed && row.trustLevel !== 'spoofed')
+    const counting: LogRow[] = []
+    const before = done
+    for (let part = 0; part < parts; part++) {
+      const rows = await next(after, partOf(SLICE_PACKETS, share()))
+      counting.push(...rows.filter((row) => row.isKnown !== 0 && !row.replayed && row.trustLevel !== 'spoofed'))
+      after = rows.at(-1)?.id ?? after
+      done += rows.length
+      if (rows.length === 0) break
+    }
+    if (after === from) return done
     try {
       await storeSlice(store, counting, { id: after, from })
     } catch (error) {
       if (((await prepared.place.get())?.id ?? from) === from) throw error
-      return done
+      return before
     }
-    done += rows.length
     if (!(await pause())) return done
   }
 }
@@ -160,43 +174,46 @@ async function storeSlice(
   const prepared = queries(store)
   const leave: Statement = bind(prepared.leave, place)
   if (rows.length === 0) return store.atomic([leave], 'lazily')
-  const nums = numsOf(rows)
-  const keys = JSON.stringify(keysOf(rows))
-  const days = new Map((await prepared.days.all({ keys })).map((day) => [`${day.nodeNum} ${day.day}`, countsOf(day)]))
-  const receivers = new Map((await prepared.receivers.all({ nums })).map((each) => [keyOf(each), { ...each }]))
-  const changed = new Set<string>()
-  const isKnown = new Set(days.keys())
-  for (const row of rows) {
-    countDay(days, row)
-    // What a radio of ours says about itself was not received.
-    if (row.trustLevel === 'own') continue
-    countReceiver(receivers, row)
-    changed.add(keyOf({ ...row, gateway: row.gateway ?? 0 }))
-  }
+  const days = new Map<string, Counted>()
+  const receivers = new Map<string, Receiver>()
+  const heardDays = new Map(rows.map((row) => [nameOfDay(dayOf(row)), dayOf(row)]))
+  // What a radio of ours says about itself was not received.
+  const received = rows.filter(({ trustLevel }) => trustLevel !== 'own')
+  const heardBy = new Map(received.map((row) => [keyOf(receiverOf(row)), receiverOf(row)]))
+  for (const keys of inParts([...heardDays.values()]))
+    for (const day of await prepared.days.all({ keys: JSON.stringify(keys) })) days.set(nameOfDay(day), countsOf(day))
+  for (const keys of inParts([...heardBy.values()]))
+    for (const each of await prepared.receivers.all({ keys: JSON.stringify(keys) })) receivers.set(keyOf(each), each)
+  // Only those with a new row may have too many.
+  const newDays = [...heardDays.values()].filter((day) => !days.has(nameOfDay(day)))
+  const newReceivers = [...heardBy.values()].filter((each) => !receivers.has(keyOf(each)))
+  for (const row of rows) countDay(days, row)
+  for (const row of received) countReceiver(receivers, row)
   const stored = Array.from(days.values(), ({ counts, ...day }) => ({ ...day, hours: counts.join() }))
-  const byNode = Map.groupBy(receivers.values(), ({ nodeNum }) => nodeNum)
-  const surplus = Array.from(byNode.values(), (list) => (list.length > MAX_RECEIVERS ? list : [])).flat()
   await store.atomic(
     [
-      prepared.storeDays(stored),
-      prepared.storeReceivers([...receivers.values()].filter((each) => changed.has(keyOf(each)))),
-      bind(prepared.trimDays, { nums: numsOf(stored.filter(({ nodeNum, day }) => !isKnown.has(`${nodeNum} ${day}`))) }),
-      bind(prepared.trimReceivers, { nums: numsOf(surplus) }),
       leave,
+      ...inParts(stored).map((part) => prepared.storeDays(part)),
+      ...inParts([...receivers.values()]).map((part) => prepared.storeReceivers(part)),
+      bind(prepared.trimDays, { nums: numsOf(newDays) }),
+      bind(prepared.trimReceivers, { nums: numsOf(newReceivers) }),
     ],
     'lazily',
   )
+}
+
+function inParts<Row>(rows: readonly Row[]): Row[][] {
+  const count = Math.ceil(rows.length / ROWS_AT_ONCE)
+  return Array.from({ length: count }, (_, n) => rows.slice(n * ROWS_AT_ONCE, (n + 1) * ROWS_AT_ONCE))
 }
 
 function numsOf(rows: readonly { readonly nodeNum: number }[]): string {
   return JSON.stringify([...new Set(rows.map(({ nodeNum }) => nodeNum))])
 }
 
-/** The days of nodes, each once. */
-function keysOf(rows: readonly LogRow[]): readonly { readonly nodeNum: number; readonly day: number }[] {
-  const keys = rows.map(({ nodeNum, t }) => ({ nodeNum, day: Math.floor(t / DAY_MS) }))
-  return [...new Map(keys.map((key) => [`${key.nodeNum} ${key.day}`, key])).values()]
-}
+const dayOf = ({ nodeNum, t }: LogRow): Pick<Day, 'nodeNum' | 'day'> => ({ nodeNum, day: Math.floor(t / DAY_MS) })
+const nameOfDay = ({ nodeNum, day }: Pick<Day, 'nodeNum' | 'day'>) => `${nodeNum} ${day}`
+const receiverOf = ({ nodeNum, sourceId, gateway }: LogRow) => ({ nodeNum, sourceId, gateway: gateway ?? 0 })
 
 type Counted = Omit<Day, 'hours'> & { readonly counts: number[] }
 
@@ -211,7 +228,7 @@ export function hoursOf(hours: string): number[] {
 
 function countDay(days: Map<string, Counted>, { nodeNum, t, hops, viaMqtt }: LogRow): void {
   const day = Math.floor(t / DAY_MS)
-  const key = `${nodeNum} ${day}`
+  const key = nameOfDay({ nodeNum, day })
   const none = {
     nodeNum,
     day,
@@ -239,8 +256,8 @@ function keyOf({ nodeNum, sourceId, gateway }: Pick<Receiver, 'nodeNum' | 'sourc
 }
 
 function countReceiver(receivers: Map<string, Receiver>, row: LogRow): void {
-  const { nodeNum, sourceId, t, hops, snr, viaMqtt } = row
-  const at = { nodeNum, sourceId, gateway: row.gateway ?? 0 }
+  const { t, hops, snr, viaMqtt } = row
+  const at = receiverOf(row)
   const before = receivers.get(keyOf(at))
   const isDirect = hops === 0 && !viaMqtt
   receivers.set(keyOf(at), {

@@ -1,6 +1,7 @@
 import type { InferRequestType, InferResponseType } from 'hono/client'
 import { type api, isRecord } from '../../api.ts'
 import { type Loss, lossOf } from '../../../shared/mesh/losses.ts'
+import { nest, type Nested, valueAt as valueAtPath } from '../../../shared/nested.ts'
 
 export type Overview = InferResponseType<typeof api.configuration.$get>
 type SectionRoute = (typeof api.configuration)[':section']
@@ -52,7 +53,7 @@ export function leavesOf(section: Section): readonly Leaf[] {
 export function valueAt(section: Section, { field, channel }: Leaf): unknown {
   const root: unknown = channel === null ? section.values : channelsOf(section).find(({ index }) => index === channel)
   const path = channel === null ? field.path : field.path.replace('channels.*.', '')
-  return path.split('.').reduce<unknown>((at, step) => (isRecord(at) ? at[step] : undefined), root)
+  return valueAtPath(root, path)
 }
 
 /** The radio's value in the form of its control. */
@@ -165,7 +166,7 @@ export function bodyOf(section: Section, differences: readonly Difference[], con
     each.kind === 'value' ? [[leaf, valueOf(leaf.field, each.after)] as const] : [],
   )
   return {
-    values: section.kind === 'channels' ? { channels: byChannel(values) } : nest(values),
+    values: section.kind === 'channels' ? { channels: byChannel(values) } : nestWanted(values),
     secrets: Object.fromEntries(secrets),
     confirm: [...confirm],
     ...(section.revision !== null && { revision: section.revision }),
@@ -176,22 +177,9 @@ type Wanted = readonly (readonly [leaf: Leaf, value: unknown])[]
 
 function byChannel(wanted: Wanted): Record<string, unknown>[] {
   const indexes = new Set(wanted.map(([{ channel }]) => channel))
-  return [...indexes].map((index) => ({ index, ...nest(wanted.filter(([{ channel }]) => channel === index)) }))
+  return [...indexes].map((index) => ({ index, ...nestWanted(wanted.filter(([{ channel }]) => channel === index)) }))
 }
 
-function nest(wanted: Wanted): Record<string, unknown> {
-  const root: Record<string, unknown> = {}
-  for (const [{ field }, value] of wanted) {
-    const steps = field.path.replace('channels.*.', '').split('.')
-    const last = steps.pop() ?? ''
-    let at = root
-    for (const step of steps) {
-      const known = at[step]
-      const next = isRecord(known) ? known : {}
-      at[step] = next
-      at = next
-    }
-    at[last] = value
-  }
-  return root
+function nestWanted(wanted: Wanted): Nested<unknown> {
+  return nest(wanted.map(([{ field }, value]) => [field.path.replace('channels.*.', ''), value]))
 }

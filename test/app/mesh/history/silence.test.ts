@@ -402,6 +402,13 @@ describe('the past of a node', () => {
     )
     await summariseHearings(
       mesh.app.store,
+      async () => false,
+      () => 0.01,
+      3,
+    )
+    expect(mesh.app.store.sqlite.prepare('select packets from node_days where day = 0').pluck().get()).toBe(20)
+    await summariseHearings(
+      mesh.app.store,
       async () => true,
       () => 0.01,
     )
@@ -451,6 +458,36 @@ describe('the past of a node', () => {
     await hear(GONE, NOW - HOUR, text('back'))
     const { receivers } = await past()
     expect(receivers[0]).toMatchObject({ packets: 51, lastAt: NOW - HOUR })
+  })
+
+  it('keeps the 16 receivers that heard it last, in however many slices', async () => {
+    await hear(GONE, START, text('hello'))
+    const { store: database } = mesh.app
+    const gateways = () =>
+      database.sqlite
+        .prepare('select gateway from node_receivers where node_num = ? order by last_at')
+        .pluck()
+        .all(GONE)
+    const hearBy = async (first: number, last: number, at: number) => {
+      database.sqlite.exec(`with recursive i(n) as (select ${first} union all select n + 1 from i where n < ${last})
+        insert into packets (source_id, t, packet_id, from_node_num, to_node_num, gateway, channel, port, rx_snr, hops_away,
+          hop_limit, via_mqtt, pki_encrypted, replayed, payload)
+        select source_id, ${at} + n, 1000 + n, from_node_num, to_node_num, n, channel, port, 5, 1, 3, 1, 0, 0, payload
+          from i cross join (select * from packets limit 1)`)
+      await summariseHearings(
+        database,
+        async () => true,
+        () => 0.01,
+        2,
+      )
+    }
+    const from = (first: number) => Array.from({ length: 16 }, (_, n) => first + n)
+    await hearBy(1, 24, START + HOUR)
+    expect(gateways()).toEqual(from(9))
+    // One that was known, and one that is new.
+    await hearBy(9, 9, START + 2 * HOUR)
+    await hearBy(25, 25, START + 3 * HOUR)
+    expect(gateways()).toEqual([...from(11).slice(0, 14), 9, 25])
   })
 
   it('hours that a clock ahead has left are not told', async () => {
