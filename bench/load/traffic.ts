@@ -28,9 +28,9 @@ export function frame(payloadVariant: MessageInitShape<typeof FromRadioSchema>['
   )
 }
 
-/** What a radio that knows `nodes` nodes sends on connecting. */
-export function handshakeFrames(nodes: number, nonce: number): Uint8Array[] {
-  const seconds = Math.floor(Date.now() / 1000)
+/** What a radio that knows `nodes` nodes sends on connecting, `at` milliseconds since the epoch. */
+export function handshakeFrames(nodes: number, nonce: number, at = Date.now()): Uint8Array[] {
+  const seconds = Math.floor(at / 1000)
   return [
     frame({ case: 'myInfo', value: { myNodeNum: nodeNumOf(0), nodedbCount: nodes } }),
     frame({ case: 'metadata', value: { firmwareVersion: '2.8.0.bench', hwModel: 43 } }),
@@ -64,10 +64,13 @@ export function handshakeFrames(nodes: number, nonce: number): Uint8Array[] {
   ]
 }
 
+/** Which of `nodes` nodes sends the packet with this id: never the first, which is the radio. */
+export const senderOf = (id: number, nodes: number): number => 1 + scatter(id, nodes - 1)
+
 /** A packet with the id `id` of one of `nodes` nodes, heard `at` milliseconds since the epoch. */
 export function packetFrame(kind: Kind, id: number, nodes: number, at: number): Uint8Array {
   const seconds = Math.floor(at / 1000)
-  const n = 1 + scatter(id, nodes - 1)
+  const n = senderOf(id, nodes)
   return frame({
     case: 'packet',
     value: {

@@ -3,10 +3,10 @@
 import type { D1Database } from '@cloudflare/workers-types'
 import { databaseSessions } from '../../../src/app/accounts/sessions/database-sessions.ts'
 import { createLog } from '../../../src/app/base/log.ts'
-import { eachTurn } from '../../../src/app/base/pacing/slices.ts'
 import { parseConfig } from '../../../src/app/config/config.ts'
-import { rollUp } from '../../../src/app/mesh/telemetry/roll-up.ts'
+import { countWaiting } from '../../../src/app/mesh/survey/survey.ts'
 import { boundsOf, bytesOf, USUAL_LIMIT_BYTES } from '../../../src/app/retention/bounds.ts'
+import { PLAIN_ROW_BYTES, RUNS_OF } from '../../../src/db/runs.ts'
 import { d1Store } from '../../../src/edge/d1.ts'
 import { runAlerts, runAnchor, runRetention, runSchedule, runSurvey } from '../../../src/edge/schedule.ts'
 import { dropUnneeded } from '../../../src/edge/unneeded.ts'
@@ -14,19 +14,29 @@ import { fetchOutbound } from '../../../src/edge/outbound.ts'
 import { NO_PORTS } from '../../../src/app/base/context.ts'
 import { forEachName, namesOf } from '../../../src/shared/names.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/shared/time.ts'
-import { handshakeFrames, packetFrame } from '../../load/traffic.ts'
+import { handshakeFrames, packetFrame, senderOf } from '../../load/traffic.ts'
 import { type Counted, counting, type EdgeWorker, openWorker } from '../../servers/edge-worker.ts'
 import { report, tableOf } from '../../table.ts'
 import { billOf, OBJECT_GB, type Usage } from './prices.ts'
 
-/** Each of them sends one packet in this time, and two with telemetry in an hour. */
-const NODES = 250
-const EVERY_MS = 7.5 * 60_000
+/** Each of them sends one packet in this time. Twice as many as a usual delivery has packets, each of another sender. */
+const NODES = 40
+const EVERY_MS = 7.5 * MINUTE_MS
+/** A day, because some rows are written once a day for a node. Fewer only try the program. */
+const HOURS = Number(process.env['BENCH_EDGE_HOURS'] ?? 24)
+/** Hours before that day, in which nearly all is heard that is heard for the first time in a node's life. */
+const HOURS_BEFORE = 2
 /** Deliveries are one second apart, so a delivery has as many packets as a second. */
 const RATES = [2, 20, 50] as const
 const READERS = [5, 1000] as const
-/** Packets of each rate. */
-const PACKETS = Number(process.env['BENCH_EDGE_PACKETS'] ?? 600)
+type Rate = (typeof RATES)[number]
+const USUAL_RATE = 20
+/** Deliveries of other sizes come in the first hour: of the small ones few, because each takes as long as a large one. */
+const sizeAfter = (ms: number): Rate => (ms < 0 || ms >= HOUR_MS ? USUAL_RATE : ms < 10 * MINUTE_MS ? 2 : 50)
+/** How often the trigger of the survey fires. */
+const SURVEY_MS = 10 * MINUTE_MS
+/** How often deletion works through all tables, and rows are counted. */
+const PASS_HOURS = 12
 const MAX_NODES = 20_000
 const MONTH_SECONDS = 30 * 86_400
 /** A reader has the page Nodes open for so many hours a day. */
@@ -48,48 +58,75 @@ type Cost = {
   readonly written: number
   readonly cpuMs: number
   /** Written rows by table. */
-  readonly byTable?: ReadonlyMap<string, number>
+  readonly byTable: ReadonlyMap<string, number>
 }
 
-/** What work costs, divided by `times`. Processor time is that of this process, with the way to D1: an upper bound. */
-async function costOf(counted: Counted, work: () => Promise<unknown>, times = 1): Promise<Cost> {
+/** What work costs. Processor time is that of this process, with the way to D1: an upper bound. */
+async function costOf(counted: Counted, work: () => Promise<unknown>): Promise<Cost> {
   Object.assign(counted, { trips: 0, read: 0, written: 0 })
   counted.byTable.clear()
   const before = process.cpuUsage()
   await work()
   const { user, system } = process.cpuUsage(before)
   return {
-    read: counted.read / times,
-    written: counted.written / times,
-    cpuMs: (user + system) / 1000 / times,
-    byTable: new Map([...counted.byTable].map(([table, rows]) => [table, rows / times])),
+    read: counted.read,
+    written: counted.written,
+    cpuMs: (user + system) / 1000,
+    byTable: new Map(counted.byTable),
+  }
+}
+
+const FREE: Cost = { read: 0, written: 0, cpuMs: 0, byTable: new Map() }
+
+function plus(a: Cost, b: Cost, times = 1): Cost {
+  const byTable = new Map(a.byTable)
+  for (const [table, rows] of b.byTable) byTable.set(table, (byTable.get(table) ?? 0) + rows * times)
+  return {
+    read: a.read + b.read * times,
+    written: a.written + b.written * times,
+    cpuMs: a.cpuMs + b.cpuMs * times,
+    byTable,
   }
 }
 
 const base64 = (frame: Uint8Array) => Buffer.from(frame.subarray(4)).toString('base64')
-const count = async (database: D1Database, table: string) =>
-  Number(await database.prepare(`select count(*) as n from ${table}`).first('n'))
+/** Adds costs up, and shares them among the packets that they were for. */
+function tally() {
+  let sum = FREE
+  let packets = 0
+  return {
+    add(cost: Cost, more: number): void {
+      sum = plus(sum, cost)
+      packets += more
+    },
+    /** Of a packet. */
+    share: (): Cost => plus(FREE, sum, 1 / Math.max(1, packets)),
+  }
+}
 
-/** What each packet leaves in these tables, before and after the summaries. */
+/** What each packet leaves in these tables, as rows of the plain form. */
 type Left = Readonly<
   Record<'packets' | 'messages' | 'receptions' | 'positions' | 'telemetry' | 'telemetry_hourly', number>
 >
 
+/** What each packet costs. */
 type Packets = {
-  readonly stored: ReadonlyMap<number, Cost & { readonly cpuOfDelivery: number }>
-  readonly summarised: Cost
-  readonly deleted: Cost
+  readonly stored: ReadonlyMap<Rate, Cost>
+  /** By the packets a second that the mesh sends: one run surveys a part of a large mesh's hour. */
+  readonly summarised: ReadonlyMap<Rate, Cost>
+  readonly deleted: ReadonlyMap<Rate, Cost>
   readonly left: Left
   readonly listening: Listening
-  /** A look at the growth of the tables, for `NODES`. */
-  readonly planned: Cost
 }
 
 /** What a collector that waits for commands costs: each request, and each look into D1. */
 type Listening = { readonly request: Cost; readonly look: Cost }
 
+const meshOf = (packetsPerSecond: number) => Math.min(MAX_NODES, (packetsPerSecond * EVERY_MS) / 1000)
+
 async function measurePackets(counted: Counted, worker: EdgeWorker): Promise<Packets> {
-  const store = d1Store(counted.database)
+  const { database } = counted
+  const store = d1Store(database)
   await dropUnneeded(store)
   const made = await worker.ask('/api/tokens', {
     method: 'POST',
@@ -104,75 +141,116 @@ async function measurePackets(counted: Counted, worker: EdgeWorker): Promise<Pac
     if (answer.rejected.length > 0) throw new Error(`refused: ${JSON.stringify(answer.rejected[0])}`)
     await worker.settle()
   }
-  // The hour before this one: its packets are those of an hour, and not of parts of two.
-  const begun = (Math.floor(Date.now() / HOUR_MS) - 1) * HOUR_MS
+  // Midnight: the hours belong to one day, and the day before ends with those that are not measured.
+  const begun = (Math.floor(Date.now() / DAY_MS) - 1) * DAY_MS
+  const first = begun - HOURS_BEFORE * HOUR_MS
   // Without the end of the handshake, which a collector does not deliver.
-  const hello = handshakeFrames(NODES, 1)
+  const hello = handshakeFrames(NODES, 1, first)
     .slice(0, -1)
-    .map((frame) => ({ data: base64(frame), receivedAt: begun }))
+    .map((frame) => ({ data: base64(frame), receivedAt: first }))
   await deliver(hello)
   let id = 0
-  const next = () => {
-    const receivedAt = begun + (++id * EVERY_MS) / NODES
-    return { data: base64(packetFrame('mixture', id, NODES, receivedAt)), receivedAt }
+  const timeOf = (packet: number) => first + (packet * EVERY_MS) / NODES
+  let packetId = 0
+  // A second of a large mesh hardly ever has two packets of a node.
+  const take = (size: number) => {
+    const senders = new Set<number>()
+    return Array.from({ length: size }, () => {
+      if (senders.size === NODES - 1) senders.clear()
+      do packetId++
+      while (senders.has(senderOf(packetId, NODES)))
+      senders.add(senderOf(packetId, NODES))
+      const receivedAt = timeOf(id++)
+      return { data: base64(packetFrame('mixture', packetId, NODES, receivedAt)), receivedAt }
+    })
   }
-  const take = (size: number) => Array.from({ length: size }, next)
-  // What an isolate loads once, and what a just-in-time compiler needs. Nearly every node is heard, and surveyed, for the
-  // first time: that happens once in its life.
-  for (let n = 0; n < 20; n++) await deliver(take(5))
-  for (let n = 0; n < 12; n++) await deliver(take(50))
-  await runSurvey(portsAt(store, begun + HOUR_MS), begun - MINUTE_MS)
-  const known = id
-  const stored = new Map<number, Cost & { readonly cpuOfDelivery: number }>()
-  for (const size of RATES) {
-    const deliveries = Math.ceil(PACKETS / size)
-    const cost = await costOf(
-      counted,
-      async () => {
-        for (let n = 0; n < deliveries; n++) await deliver(take(size))
-      },
-      deliveries * size,
-    )
-    stored.set(size, { ...cost, cpuOfDelivery: cost.cpuMs * size })
+  const [stored, surveyed] = [
+    new Map(RATES.map((rate) => [rate, tally()])),
+    new Map(RATES.map((rate) => [rate, tally()])),
+  ]
+  const upkept = tally()
+  for (let hour = -HOURS_BEFORE; hour < HOURS; hour++) {
+    const isMeasured = hour >= 0
+    // Each hour is surveyed as that of another mesh.
+    const rate = RATES[Math.abs(hour) % RATES.length] ?? USUAL_RATE
+    const end = begun + (hour + 1) * HOUR_MS
+    const survey = async (at: number) => {
+      const waiting = await countWaiting(store)
+      const times = meshOf(rate) / NODES
+      const cost = await costOf(counted, () => runSurvey(portsAt(store, at), at, times))
+      if (isMeasured) surveyed.get(rate)?.add(cost, waiting - (await countWaiting(store)))
+    }
+    const before = id
+    for (let next = end - HOUR_MS + SURVEY_MS; timeOf(id) < end;) {
+      const size = sizeAfter(timeOf(id) - begun)
+      const packets = take(size)
+      const cost = await costOf(counted, () => deliver(packets))
+      if (isMeasured) stored.get(size)?.add(cost, size)
+      for (; next < end && timeOf(id) >= next; next += SURVEY_MS) await survey(next)
+    }
+    const ports = portsAt(store, end)
+    const cost = await costOf(counted, async () => {
+      await runSchedule(ports, end)
+      // Looks for findings.
+      await runSurvey(ports, end)
+      if ((hour + 1) % PASS_HOURS === 0) await runRetention(ports, end)
+    })
+    if (isMeasured) upkept.add(cost, id - before)
   }
   const listening = await measureListening(counted, worker, token)
-  const summarised = await costOf(
-    counted,
-    async () => {
-      await rollUp(store, eachTurn)
-      // The last run of an hour surveys what the hour brought.
-      await runSurvey(portsAt(store, begun + HOUR_MS), begun - MINUTE_MS)
-    },
-    id - known,
-  )
-  const left = {
-    packets: (await count(counted.database, 'packets')) / id,
-    messages: (await count(counted.database, 'messages')) / id,
-    receptions: (await count(counted.database, 'receptions')) / id,
-    positions: (await count(counted.database, 'positions')) / id,
-    telemetry: (await count(counted.database, 'telemetry')) / id,
-    telemetry_hourly: (await count(counted.database, 'telemetry_hourly')) / id,
+  const left = forEachName(LEFT, () => 0)
+  for (const table of namesOf(LEFT)) left[table] = Number(await database.prepare(LEFT[table]).first('n')) / id
+  const deleted = tally()
+  deleted.add(await measureDeletion(counted, begun), id)
+  const byRate = (costFor: (rate: Rate) => Cost) => new Map(RATES.map((rate) => [rate, asIn(rate, costFor(rate))]))
+  return {
+    stored: byRate((rate) => stored.get(rate)?.share() ?? FREE),
+    summarised: byRate((rate) => plus(upkept.share(), surveyed.get(rate)?.share() ?? FREE)),
+    deleted: byRate(() => deleted.share()),
+    left,
+    listening,
   }
-  // Rows are counted twice a day: retention/recount.ts.
-  const planned = await costOf(counted, () => runRetention(portsAt(store, Date.now()), Date.now()))
-  const ports = portsAt(store, Date.now() + 500 * DAY_MS)
-  const deleted = await costOf(
-    counted,
-    async () => {
-      for (let run = 0; run < 50; run++) {
-        await runRetention(ports, ports.now())
-        const rows = await Promise.all(
-          ['telemetry', 'telemetry_hourly', 'packets', 'positions', 'messages'].map((table) =>
-            count(counted.database, table),
-          ),
-        )
-        if (rows.every((n) => n === 0)) return
-      }
-      throw new Error('not all of it was deleted')
-    },
-    id,
-  )
-  return { stored, summarised, deleted, left, listening, planned }
+}
+
+/** Their rows are written for the whole mesh in each run or slice, however many packets there are. */
+const OF_MESH = ['survey', 'finding_looks', 'sweeps', 'retention_plans', 'nodes_text', 'audit_log_text']
+
+/** The cost of a packet in a mesh that sends so many a second: more packets share what is written for all of them. */
+function asIn(packetsPerSecond: Rate, cost: Cost): Cost {
+  const surplus = OF_MESH.map((table): [string, number] => {
+    return [table, (cost.byTable.get(table) ?? 0) * (1 - NODES / meshOf(packetsPerSecond))]
+  })
+  const written = surplus.reduce((sum, [, rows]) => sum + rows, 0)
+  return plus(cost, { ...FREE, written, byTable: new Map(surplus) }, -1)
+}
+
+const countOf = (table: string) => `select count(*) as n from ${table}`
+const sizeOf = (table: keyof typeof RUNS_OF) =>
+  `select sum(octet_length(body)) / ${PLAIN_ROW_BYTES[table]}.0 as n from ${RUNS_OF[table].table}`
+const LEFT = {
+  packets: 'select sum(packets) as n from packet_pages',
+  messages: countOf('messages'),
+  receptions: countOf('receptions'),
+  positions: countOf('positions'),
+  telemetry: sizeOf('telemetry'),
+  telemetry_hourly: sizeOf('telemetry_hourly'),
+} as const satisfies Record<keyof Left, string>
+
+/** Twice a day, as on the edge, from when each table begins to lose a day that begins at `begun` until all of it is lost. */
+async function measureDeletion(counted: Counted, begun: number): Promise<Cost> {
+  const store = d1Store(counted.database)
+  let sum = FREE
+  for (const days of [...new Set<number>(Object.values(DAYS))].toSorted((a, b) => a - b)) {
+    for (let pass = 0; pass <= 2 * 2; pass++) {
+      const at = begun + days * DAY_MS + (pass * DAY_MS) / 2
+      sum = plus(sum, await costOf(counted, () => runRetention(portsAt(store, at), at)))
+    }
+  }
+  for (const table of namesOf(LEFT)) {
+    const n = Number(await counted.database.prepare(LEFT[table]).first('n'))
+    if (n > 0) throw new Error(`not all of it was deleted: ${n} of ${table}`)
+  }
+  return sum
 }
 
 async function measureListening(counted: Counted, worker: EdgeWorker, token: string): Promise<Listening> {
@@ -233,13 +311,6 @@ async function addNodes(database: D1Database, nodes: number): Promise<void> {
 
 type Reading = { readonly list: Cost; readonly others: Cost }
 
-const FREE: Cost = { read: 0, written: 0, cpuMs: 0 }
-const plus = (a: Cost, b: Cost, times = 1): Cost => ({
-  read: a.read + b.read * times,
-  written: a.written + b.written * times,
-  cpuMs: a.cpuMs + b.cpuMs * times,
-})
-
 /** A node changes between two lists, as a mesh is never silent for five seconds: each list is made anew. */
 async function measureReading(counted: Counted, worker: EdgeWorker, database: D1Database): Promise<Reading> {
   const times = 10
@@ -287,13 +358,16 @@ async function measureUpkeep(counted: Counted): Promise<Upkeep> {
 
 /** A month of this mesh and these readers. */
 function usageOf(
-  { packetsPerSecond, readers }: { readonly packetsPerSecond: (typeof RATES)[number]; readonly readers: number },
+  { packetsPerSecond, readers }: { readonly packetsPerSecond: Rate; readonly readers: number },
   { packets, reading, upkeep, nodes }: { packets: Packets; reading: Reading; upkeep: Upkeep; nodes: number },
 ) {
   const stored = packets.stored.get(packetsPerSecond)
-  if (stored === undefined) throw new Error(`not measured: ${packetsPerSecond}`)
+  const summarised = packets.summarised.get(packetsPerSecond)
+  const deleted = packets.deleted.get(packetsPerSecond)
+  if (stored === undefined || summarised === undefined || deleted === undefined)
+    throw new Error(`not measured: ${packetsPerSecond}`)
   const heard = packetsPerSecond * MONTH_SECONDS
-  const meshNodes = Math.min(MAX_NODES, (packetsPerSecond * EVERY_MS) / 1000)
+  const meshNodes = meshOf(packetsPerSecond)
   const scale = meshNodes / nodes
   const pages = Math.ceil(meshNodes / NODES_OF_PAGE)
   const hours = readers * HOURS_A_DAY * 30
@@ -313,12 +387,9 @@ function usageOf(
   const backupParts = (days * bytes) / BACKUPS.partBytes
   const usage: Usage = {
     written:
-      heard * (stored.written + packets.summarised.written + packets.deleted.written) +
-      upkeepOf('written') +
-      (2 * days * packets.planned.written * meshNodes) / NODES +
-      listening('written'),
+      heard * (stored.written + summarised.written + deleted.written) + upkeepOf('written') + listening('written'),
     read:
-      heard * (stored.read + packets.summarised.read + packets.deleted.read) +
+      heard * (stored.read + summarised.read + deleted.read) +
       upkeepOf('read') +
       lists * reading.list.read * scale +
       hours * reading.others.read +
@@ -332,8 +403,8 @@ function usageOf(
       hours * (AN_HOUR.inbox + AN_HOUR.firing + AN_HOUR.info + 3600 / STREAM_SECONDS) +
       polls,
     cpuMs:
-      MONTH_SECONDS * stored.cpuOfDelivery +
-      heard * (packets.summarised.cpuMs + packets.deleted.cpuMs) +
+      heard * stored.cpuMs +
+      heard * (summarised.cpuMs + deleted.cpuMs) +
       upkeepOf('cpuMs') +
       lists * reading.list.cpuMs * scale +
       hours * reading.others.cpuMs +
@@ -374,22 +445,28 @@ export async function measureBill(database: D1Database): Promise<void> {
   const counted = counting(database)
   const worker = await openWorker(counted.database)
   const packets = await measurePackets(counted, worker)
-  const [summarised, deleted] = [packets.summarised.written, packets.deleted.written]
   const lives: string[] = []
   for (const [size, { written }] of packets.stored) {
-    const parts = [written, summarised, deleted].map((rows) => rows.toFixed(1))
-    const whole = written + summarised + deleted
+    const summarised = packets.summarised.get(size)?.written ?? 0
+    const parts = [written, summarised, packets.deleted.get(size)?.written ?? 0]
+    const whole = parts.reduce((sum, rows) => sum + rows, 0)
+    const shown = parts.map((rows) => rows.toFixed(2))
     report(
-      `edge: rows written for a packet in its life, ${size} a delivery`,
-      `${whole.toFixed(1)}: stored ${parts[0]}, summarised ${parts[1]}, deleted ${parts[2]}`,
-      size === 20 ? '≤ 5' : '',
-      size === 20 ? whole <= 5 : null,
+      `edge: rows written for a packet in its life, ${size} a delivery, mesh of ${meshOf(size)} nodes`,
+      `${whole.toFixed(2)}: stored ${shown[0]}, summarised ${shown[1]}, deleted ${shown[2]}`,
+      size === USUAL_RATE ? '≤ 5' : '',
+      size === USUAL_RATE ? whole <= 5 : null,
     )
-    lives.push(`| rows written per packet, ${size} per delivery | ${parts.join(' | ')} | ${whole.toFixed(1)} |`)
+    const mesh = `${size} per delivery, ${meshOf(size)} nodes`
+    lives.push(`| rows written per packet, ${mesh} | ${shown.join(' | ')} | ${whole.toFixed(2)} |`)
   }
-  const whole = { stored: packets.stored.get(20) ?? FREE, summarised: packets.summarised, deleted: packets.deleted }
+  const whole = {
+    stored: packets.stored.get(USUAL_RATE) ?? FREE,
+    summarised: packets.summarised.get(USUAL_RATE) ?? FREE,
+    deleted: packets.deleted.get(USUAL_RATE) ?? FREE,
+  }
   for (const part of namesOf(whole)) {
-    const tables = [...(whole[part].byTable ?? [])].filter(([, rows]) => rows >= 0.005).toSorted((a, b) => b[1] - a[1])
+    const tables = [...whole[part].byTable].filter(([, rows]) => rows >= 0.005).toSorted((a, b) => b[1] - a[1])
     const rows = tables.map(([table, n]) => `${table} ${n.toFixed(2)}`).join(', ')
     report(`edge: rows written by table, ${part}, 20 a delivery`, rows, '', null)
   }
