@@ -64,7 +64,7 @@ await measureForms('pages', { sqlite: SQLITE_PACKETS, d1: D1_PACKETS }, async ({
   const remembered = await costOfPacket(written, packets, async () => {
     for (let from = 0; from < packets; from += DELIVERY) {
       const rows = Array.from({ length: DELIVERY }, (_, n) => ({ ...packetOf(from + n), proven: true }))
-      const [first] = writeProven(store, rows)
+      const [first] = writeProven(store, rows, BEGUN)
       if (first !== undefined) await store.atomic([first])
     }
   })

@@ -302,7 +302,7 @@ async function addNodes(database: D1Database, nodes: number): Promise<void> {
   await database
     .prepare(
       `with recursive i(n) as (select 1 union all select n + 1 from i where n < ${nodes - NODES}) insert into nodes
-      (${names.join()}) select ${values.join()} from i join nodes k on k.id = 2 + i.n % 200`,
+      (${names.join()}) select ${values.join()} from i join nodes k on k.id = 2 + i.n % ${NODES - 1}`,
     )
     .run()
   for (let metric = 1; metric <= 8; metric++)

@@ -1,11 +1,13 @@
 import * as fc from 'fast-check'
 import { sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/sqlite-proxy'
 import { afterAll, expect, test, vi } from 'vitest'
 import { type View, WHOLE_VIEW } from '../../../src/app/accounts/access/visible.ts'
 import { readWorld } from '../../../src/app/alerts/world/read-world.ts'
 import { readHeard as readPast } from '../../../src/app/alerts/past/history.ts'
 import { hops } from '../../../src/app/mesh/findings/rules/hops.ts'
 import { summariseHearings } from '../../../src/app/mesh/history/hearings.ts'
+import { findInRecentPages, readRecentPages } from '../../../src/app/mesh/ingest/duplicates/recent-pages.ts'
 import {
   recallPackets,
   readRecentPackets,
@@ -272,6 +274,56 @@ test('what other processes log meanwhile is not logged twice', async () => {
   expect(await idsOf(store)).toEqual([1, 2, 3])
 })
 
+/** A database whose answers wait until they are let go. */
+function holding(store: Store) {
+  const sqlite = opened.at(-1)?.sqlite ?? expect.fail()
+  const waiting: (() => void)[] = []
+  const db: Store['db'] = Object(
+    drizzle(async (query, values) => {
+      const rows = sqlite
+        .prepare(query)
+        .raw()
+        .all(...values)
+      await new Promise<void>((go) => waiting.push(go))
+      return { rows }
+    }),
+  )
+  const next = async () => {
+    await vi.waitFor(() => expect(waiting).not.toHaveLength(0))
+    return waiting.pop() ?? expect.fail()
+  }
+  const read = async (at: Store) => {
+    const reading = readRecentPages(at)
+    return { reading, letGo: await next() }
+  }
+  return { held: { ...store, db }, next, read }
+}
+
+test('a late answer takes nothing from what other deliveries of the process know', async () => {
+  const store = await fresh(true)
+  const { held, next, read } = holding(store)
+  const finish = async ({ reading, letGo }: Awaited<ReturnType<typeof read>>, isAnew: boolean) => {
+    letGo()
+    if (isAnew) (await next())()
+    await reading
+  }
+  await log(store, { t: BEGIN, packetId: 1 })
+  await finish(await read(held), false)
+  // Another log, so that the next deliveries read all of it.
+  await store.db.run(sql`update packet_pages set first_id = 1001, last_id = 1001`)
+  const late = await read(held)
+  late.letGo()
+  const lateAnswer = await next()
+  await log(store, { t: BEGIN + 2 * HOUR_MS, packetId: 2 })
+  await finish(await read(held), true)
+  await log(store, { t: BEGIN + 4 * HOUR_MS, packetId: 3 })
+  await finish(await read(held), false)
+  lateAnswer()
+  await late.reading
+  const asked = [1, 2, 3].map((id) => ({ from: 7, id, at: BEGIN + 2 * HOUR_MS }))
+  expect(findInRecentPages(held, asked)).toMatchObject({ ids: [1001, 1002, 1003], newest: 1003 })
+})
+
 test('another log in place of the known one is read anew', async () => {
   const store = await fresh(true)
   for (let id = 1; id <= 5; id++) await log(store, { t: BEGIN + id * 2 * HOUR_MS, packetId: id })
@@ -280,6 +332,18 @@ test('another log in place of the known one is read anew', async () => {
   await store.db.run(sql`delete from packet_pages`)
   await log(elsewhere(store), { t: BEGIN, packetId: 8 })
   expect(await seen(store, 1)).toEqual([])
+  expect(await seen(store, 8)).toHaveLength(1)
+})
+
+test('a log of another past that has come just as far is read anew', async () => {
+  const store = await fresh(true)
+  await log(store, { t: BEGIN, packetId: 1 })
+  await log(store, { t: BEGIN + 2 * HOUR_MS, packetId: 2 })
+  expect(await seen(store, 1)).toHaveLength(1)
+  await store.db.run(sql`delete from packet_pages`)
+  await store.db.run(sql`update sqlite_sequence set seq = 0 where name = 'packets'`)
+  await log(elsewhere(store), { t: BEGIN, packetId: 8 })
+  await log(elsewhere(store), { t: BEGIN + 2 * HOUR_MS, packetId: 9 })
   expect(await seen(store, 8)).toHaveLength(1)
 })
 

@@ -345,6 +345,6 @@ function statementsOf(
     ...writeMessages(store, plan.messages),
     ...fileMessages(store, plan.filings),
     ...refileMessages(store, plan.table.refilings()),
-    ...writeTraffic(store, plan.traffic),
+    ...writeTraffic(store, plan.traffic, now),
   ]
 }

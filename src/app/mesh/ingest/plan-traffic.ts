@@ -76,7 +76,7 @@ export function addTraffic(traffic: Traffic, arrival: TrafficArrival, trustLevel
  * Remembers a packet that somebody could send again with a proof of its sender. Only broadcasts are signed, and a gateway
  * without encryption publishes those of a signer without the signature.
  */
-function addProven(traffic: Traffic, { packet, receivedAt, judgement }: TrafficArrival): void {
+export function addProven(traffic: Traffic, { packet, receivedAt, judgement }: TrafficArrival): void {
   const { from: fromNodeNum, to, id: packetId, port, pkiEncrypted } = packet
   const { trust, signature, hasSigned, keyDoubt } = judgement
   if (packetId === 0 || port === null) return

@@ -23,7 +23,15 @@ import type { Source, SourceRow } from '../radios/source-table.ts'
 import type { Traffic } from './rows/traffic.ts'
 import type { Sightings } from './duplicates/packet-window.ts'
 import { channelOnAir, readText } from '../heard/contents.ts'
-import { addReception, addReports, addTraffic, emptyTraffic, isReception, type TrafficArrival } from './plan-traffic.ts'
+import {
+  addProven,
+  addReception,
+  addReports,
+  addTraffic,
+  emptyTraffic,
+  isReception,
+  type TrafficArrival,
+} from './plan-traffic.ts'
 import { FIRST_DIRECT, UNKNOWN_CHANNEL, WITHHELD } from '../../../shared/mesh/channels.ts'
 import { isOwnKind } from '../../../shared/mesh/link-kinds.ts'
 
@@ -301,8 +309,10 @@ function addPacket(plan: Plan, arrival: Arrival, sightings: Sightings): void {
   addFiling(plan, arrival)
   if (sighting !== 'first') plan.duplicates.push(packet)
   noteLifted(plan, nodeNum, judgement)
-  if (sighting === 'copy') return
   const isNew = sighting === 'first' || sighting === 'surer'
+  // The first copy may have had no signature.
+  if (!isNew && judgement.signature !== null) addProven(plan.traffic, arrival)
+  if (sighting === 'copy') return
   if (isNew) addTraffic(plan.traffic, arrival, trust)
   else if (sighting === 'heard') addReports(plan.traffic, arrival)
   // Other nodes' reports about a stored text of ours change nothing.

@@ -111,6 +111,29 @@ describe('a proven packet that the log lost', () => {
     expect(all(edge, 'select * from logged')).toStrictEqual(log)
   })
 
+  describe.each([
+    { who: 'after the sender', order: [START, START - 8 * DAY_MS] },
+    { who: 'before the sender', order: [START - 8 * DAY_MS, START] },
+  ])('and that a collector with a wrong clock delivered $who', ({ order }) => {
+    it('is not new after the old ones were deleted', async () => {
+      const said = signer.packet(text('open the gate'))
+      await publish([signer.packet(signer.user({ longName: 'Hill' }))])
+      for (const at of order) await publish([said], at)
+      await LOSSES['a full log']?.(edge)
+      await deleteOldProven(edge, START - 7 * DAY_MS, { pause: goesOn })
+      expect(await publish([said], START + DAY_MS)).toStrictEqual([])
+    })
+  })
+
+  it('is not new where the first copy had no signature, and the second could not be checked', async () => {
+    const said = text('open the gate')
+    await publish([packet(said, { from: signer.nodeNum, id: 82 })])
+    await publish([signer.packet(said, { id: 82 })], START + 1)
+    await publish([signer.packet(signer.user({ longName: 'Hill' }))], START + 2)
+    await LOSSES['a full log']?.(edge)
+    expect(await publish([signer.packet(said, { id: 82 })], START + DAY_MS)).toStrictEqual([])
+  })
+
   it('is not new with its signature, if a gateway published it without one', async () => {
     await publish([signer.packet(signer.user({ longName: 'Hill' }))])
     const said = text('open the gate')

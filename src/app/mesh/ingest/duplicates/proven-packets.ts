@@ -52,14 +52,14 @@ const queries = prepareOnce((db) => ({
       t: field('t'),
       proven: field('proven'),
     },
-    onConflict: sql`on conflict do update set t = min(t, excluded.t), proven = max(proven, excluded.proven)
-      where t > excluded.t or proven < excluded.proven`,
+    // A copy with an earlier time would make it old: whoever delivers packets says when they arrived.
+    onConflict: sql`on conflict do update set proven = 1 where proven < excluded.proven`,
   }),
 }))
 
 /**
  * Which of these packets were here before. `repeated`: more than six hours earlier; when it first arrived, its key may
- * have been unknown. `recent`: within six hours, whatever came between. Only what is surer is new then: how few hops it
+ * have been unknown. `recent`: not so long before, or said to be later, whatever came between. Only what is surer is new then: how few hops it
  * took, and whether a radio of ours heard it, is not remembered.
  */
 export async function recallProven(
@@ -71,7 +71,7 @@ export async function recallProven(
   const { logged, proven } = queries(store)
   const [inRows, found] = await readTogether(store, { packets: JSON.stringify(keys) }, [logged, proven])
   const old = found.filter(({ t, at }) => t < at - WINDOW_MS)
-  const near = found.filter(({ t, at }) => Math.abs(t - at) <= WINDOW_MS)
+  const near = found.filter(({ t, at }) => t >= at - WINDOW_MS)
   return {
     repeated: [...inRows, ...old.map(({ from, id }) => ({ from, id }))],
     recent: near.map(({ from, id, t, isProven }) => ({
@@ -86,7 +86,11 @@ export async function recallProven(
   }
 }
 
-/** Statements that remember packets. Only where the store packs: rows of the log tell it themselves. */
-export function writeProven(store: Store, rows: readonly ProvenRow[]): Statement[] {
-  return store.packs && rows.length > 0 ? [queries(store).write(rows)] : []
+/**
+ * Statements that remember packets, as if they had not arrived longer ago than packets are recognised: one that is
+ * delivered late can be sent again just as long. Only where the store packs: rows of the log tell it themselves.
+ */
+export function writeProven(store: Store, rows: readonly ProvenRow[], now: number): Statement[] {
+  if (!store.packs || rows.length === 0) return []
+  return [queries(store).write(rows.map((row) => ({ ...row, t: Math.max(row.t, now - WINDOW_MS) })))]
 }

@@ -8,9 +8,12 @@ import { WINDOW_MS, WINDOW_SIZE } from './packet-window.ts'
 // element of a JSON array that a statement goes through as a row that it read.
 
 type Page = {
+  readonly firstId: number
   readonly lastId: number
   readonly tFirst: number
   readonly tLast: number
+  /** Null: it was deleted, or there is none yet. */
+  readonly firstKey: string | null
   /** The places in the page of each key. */
   readonly places: ReadonlyMap<string, readonly number[]>
 }
@@ -40,34 +43,37 @@ const queries = prepareOnce((db) => ({
 /** Reads the keys of pages that are not remembered yet: of the newest known page, and of those after it. */
 export async function readRecentPages(store: Store): Promise<void> {
   const state = remembered(store.db)
+  const before = state.pages
   // A log of rows gets no pages while it is in use.
-  if (!store.packs && state.pages?.size === 0) return
-  const [from, newest] = [...(state.pages ?? [])].at(-1) ?? [0, null]
-  const rows = await queries(store).pages.all({ from })
-  const [first] = rows
-  const isContinued = newest === null || (first?.firstId === from && first.lastId >= newest.lastId)
-  // Otherwise the log is another one than before: emptied, or restored.
-  const [known, read] = isContinued ? [state.pages ?? [], rows] : [[], await queries(store).pages.all({ from: 0 })]
+  if (!store.packs && before?.size === 0) return
+  const newest = [...(before?.values() ?? [])].at(-1) ?? null
+  const pagesFrom = async (from: number) => (await queries(store).pages.all({ from })).map(pageOf)
+  const after = await pagesFrom(newest?.firstId ?? 0)
+  const isContinued = newest === null || goesOn(newest, after[0])
+  const read = isContinued ? after : await pagesFrom(0)
+  // Other deliveries of this process may have read on meanwhile. A log that does not go on is another one: emptied, or
+  // restored.
+  const known = isContinued || state.pages !== before ? state.pages : null
   const pages = new Map(known)
-  for (const { firstId, keys, ...row } of read) {
-    // Another delivery of this process may have read more of it meanwhile.
-    if ((pages.get(firstId)?.lastId ?? 0) < row.lastId) pages.set(firstId, { ...row, places: placesOf(keys) })
-  }
-  const last = read.at(-1)?.lastId ?? 0
-  for (const firstId of pages.keys()) {
-    if (firstId > last - WINDOW_SIZE) break
-    pages.delete(firstId)
-  }
-  state.pages = pages
+  for (const page of read) if ((pages.get(page.firstId)?.lastId ?? 0) < page.lastId) pages.set(page.firstId, page)
+  const last = Math.max(0, ...Array.from(pages.values(), ({ lastId }) => lastId))
+  state.pages = new Map(
+    [...pages].filter(([firstId]) => firstId > last - WINDOW_SIZE).toSorted(([one], [other]) => one - other),
+  )
 }
 
-function placesOf(keys: string): ReadonlyMap<string, readonly number[]> {
+function goesOn(newest: Page, found: Page | undefined): boolean {
+  if (found?.firstId !== newest.firstId || found.lastId < newest.lastId) return false
+  return newest.firstKey === null || found.firstKey === null || newest.firstKey === found.firstKey
+}
+
+function pageOf({ keys, ...row }: Omit<Page, 'firstKey' | 'places'> & { readonly keys: string }): Page {
   const list: unknown = JSON.parse(keys)
   const places = new Map<string, readonly number[]>()
   if (!Array.isArray(list)) throw new Error('the keys of a page are no list')
   for (const [place, key] of list.entries())
     if (typeof key === 'string') places.set(key, [...(places.get(key) ?? []), place])
-  return places
+  return { ...row, firstKey: typeof list[0] === 'string' ? list[0] : null, places }
 }
 
 /**

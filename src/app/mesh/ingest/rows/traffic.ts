@@ -215,20 +215,21 @@ function keysOf(copies: readonly ReceptionRow[]): string {
 
 /**
  * Statements that store traffic; sources, nodes and messages exist already, or are created earlier in the same step.
+ * `now` in milliseconds.
  */
-export function writeTraffic(store: Store, traffic: Traffic): Statement[] {
+export function writeTraffic(store: Store, traffic: Traffic, now: number): Statement[] {
   const prepared = queries(store)
   const { receptions: copies, routes, waypoints: places, packets: log } = traffic
   const reported = [...traffic.neighbors].map(([nodeNum, { t, heard }]) => ({ nodeNum, t, heard }))
   const links = [...traffic.neighbors.values()].flatMap(({ rows }) => rows)
-  const now = places.at(-1)?.t
+  const saidAt = places.at(-1)?.t
   return [
     ...(copies.length > 0 ? [prepared.receptions(copies), bind(prepared.conflicts, { copies: keysOf(copies) })] : []),
     ...(routes.length > 0 ? [prepared.routes(routes)] : []),
     ...(reported.length > 0 ? [bind(prepared.forgetNeighbors, { reported: JSON.stringify(reported) })] : []),
     ...(links.length > 0 ? [prepared.neighbors(links)] : []),
-    ...(now === undefined ? [] : [prepared.waypoints(places), bind(prepared.expireWaypoints, { now })]),
+    ...(saidAt === undefined ? [] : [prepared.waypoints(places), bind(prepared.expireWaypoints, { now: saidAt })]),
     ...writeLog(store, log),
-    ...writeProven(store, traffic.proven),
+    ...writeProven(store, traffic.proven, now),
   ]
 }
