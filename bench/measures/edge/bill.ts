@@ -305,6 +305,8 @@ async function addNodes(database: D1Database, nodes: number): Promise<void> {
       (${names.join()}) select ${values.join()} from i join nodes k on k.id = 2 + i.n % ${NODES - 1}`,
     )
     .run()
+  const added = await database.prepare('select count(*) as n from nodes').first('n')
+  if (added !== nodes) throw new Error(`${added} nodes instead of ${nodes}`)
   for (let metric = 1; metric <= 8; metric++)
     await database.prepare(`insert into telemetry select id, ${metric}, ${now}, 4, 0 from nodes`).run()
 }
@@ -452,10 +454,11 @@ export async function measureBill(database: D1Database): Promise<void> {
     const whole = parts.reduce((sum, rows) => sum + rows, 0)
     const shown = parts.map((rows) => rows.toFixed(2))
     report(
-      `edge: rows written for a packet in its life, ${size} a delivery, mesh of ${meshOf(size)} nodes`,
+      `edge: rows written for an unsigned packet, heard once, in its life, ${size} a delivery, mesh of ${meshOf(size)} nodes`,
       `${whole.toFixed(2)}: stored ${shown[0]}, summarised ${shown[1]}, deleted ${shown[2]}`,
       size === USUAL_RATE ? '≤ 5' : '',
-      size === USUAL_RATE ? whole <= 5 : null,
+      // A part of a day lacks what is written once a day.
+      size === USUAL_RATE && HOURS === 24 ? whole <= 5 : null,
     )
     const mesh = `${size} per delivery, ${meshOf(size)} nodes`
     lives.push(`| rows written per packet, ${mesh} | ${shown.join(' | ')} | ${whole.toFixed(2)} |`)
