@@ -69,8 +69,11 @@ type Rows = {
   readonly order: string
   /** The condition of the rows that are limited; absent: all. */
   readonly only?: string
-  /** How to handle an owner with very many rows: find them by the ids of messages, or thin them out over time. */
-  readonly large?: { readonly messageId: string } | { readonly thinnedFrom: number }
+  /**
+   * How to handle an owner with very many rows: find them by the ids of messages, thin them out over time, or delete this
+   * many at once, where no index has their order and each statement reads and sorts all of them.
+   */
+  readonly large?: { readonly messageId: string } | { readonly thinnedFrom: number } | { readonly atOnce: number }
 }
 
 const OF_NODE = { owner: 'x.node_id', order: 'x.t' }
@@ -101,6 +104,7 @@ const TABLES: Record<BoundTable, Rows> = {
     owner: OF_SENDER.owner,
     // Anybody can make up what is not proven.
     order: 'x.proven desc, x.t desc',
+    large: { atOnce: 50_000 },
   },
   neighbors: { rows: neighbors, key: 'node_num, neighbor_num', owner: 'x.node_num', order: 'x.t' },
   waypoints: { ...OF_SENDER, rows: waypoints },
@@ -163,6 +167,7 @@ function prepareTable(db: Db, table: BoundTable) {
           )
         : null,
     thinning: large !== undefined && 'thinnedFrom' in large ? prepareThinning(db, rows, large.thinnedFrom) : null,
+    atOnce: large !== undefined && 'atOnce' in large ? large.atOnce : SLICE_ROWS,
     packed: isNameOf(RUNS_OF, table) ? preparePacked(db, table) : null,
   }
 }
@@ -267,9 +272,12 @@ function shareOut(counts: readonly ReadonlyMap<number, number>[], bound: number)
   })
 }
 
-/** Limits are whole numbers, so the remaining excess is deleted row by row, owners with a single row last. */
+/**
+ * Limits are whole numbers, so the remaining excess is deleted row by row, owners with a single row last. A row more or
+ * less is nothing to an owner that keeps a full slice, whose rows would all be read once more for it.
+ */
 async function trim(run: Run, prepared: Prepared, buckets: readonly Bucket[]): Promise<number> {
-  const raised = buckets.map(({ keep, excess }) => ({ keep: keep + 1, excess }))
+  const raised = buckets.map(({ keep, excess }) => ({ keep: keep < SLICE_ROWS ? keep + 1 : keep, excess }))
   const deleted = await trimTo(run, prepared, raised)
   const rest = buckets.map(({ keep }, index) => ({ keep, excess: raised[index]?.excess ?? 0 }))
   return deleted + (rest.some(({ excess }) => excess > 0) ? await trimTo(run, prepared, rest) : 0)
@@ -347,12 +355,12 @@ function takeSlice(over: Owner[], rows: number): Owner[] {
 }
 
 async function trimLarge(run: Run, prepared: Prepared, { owner, excess }: Part): Promise<number> {
-  const { walked, thinning, any } = prepared
+  const { walked, thinning, any, atOnce } = prepared
   if (walked !== null) return walk(run, walked, { owner, excess })
   const thinned = thinning === null ? 0 : await thinOut(run, thinning, { owner, excess })
   let left = excess - thinned
   for (let isLeft = left > 0; isLeft;) {
-    const rows = Math.min(left, partOf(SLICE_ROWS, run.share()))
+    const rows = Math.min(left, partOf(atOnce, run.share()))
     const { length } = await any.all({ owner, rows })
     left -= length
     isLeft = length === rows && left > 0 && (await run.pause())

@@ -233,6 +233,18 @@ describe('where a run has few slices, each for many rows', () => {
     expect(await keepIn(11, most)).toStrictEqual({ deleted: { proven_packets: 0 }, taken: 11 })
     expect((await keepIn(11, most)).deleted.proven_packets).toBeGreaterThan(0)
   })
+
+  it('all rows of the loudest sender are sorted once for what it loses, not once for each slice', async () => {
+    exec(`${numbers(100_000)} insert into proven_packets select 7, n, n, n % 2 from i;
+      ${numbers(2000)} insert into proven_packets select 1000 + n, n, n, 0 from i`)
+    addNodes(1, 40, 7)
+    await recountRows()
+    const { deleted, taken } = await keepIn(SLICES, { proven_packets: 72_000 })
+    expect(deleted).toStrictEqual({ proven_packets: 30_000 })
+    expect(taken).toBeLessThan(10)
+    expect(pluck('select min(packet_id) from proven_packets where proven = 0 and from_node_num = 7')).toBe(60_002)
+    expect(pluck('select count(*) from proven_packets where proven = 1')).toBe(50_000)
+  })
 })
 
 describe('the receptions that made-up gateways may add at once', () => {
