@@ -31,10 +31,13 @@ const DELIVERIES = 10
 const EVERY_MS = 10 * MINUTE_MS
 /** Slices of summaries in a run that deletes old data, each of four queries. */
 const SUMMARY_SLICES = 60
-/** Slices of all tables together in such a run, mostly of two queries, and how many of them are kept for each table. */
-const DELETING_SLICES = 358
-const SLICES_OF_TABLE = 18
-const TABLES = 15
+/**
+ * Slices of all tables together in such a run, mostly of two queries, and how many of them are kept for each table; the
+ * counting of their rows is like one more. They leave 70 queries for what is done once in a run.
+ */
+const DELETING_SLICES = 345
+const SLICES_OF_TABLE = 17
+const TABLES = 16
 /** A table that was worked through rests this long: looking for old rows reads rows, which D1 charges. */
 const REST_MS = 12 * HOUR_MS
 

@@ -168,18 +168,20 @@ export function nextLimit(before: Pick<Plan, 'limitBytes' | 'plannedAt'> | undef
 
 /**
  * Finds out how fast the tables grow and how much room there is; not again before `everyMs` is over. Works in slices of
- * nodes; nothing is stored if `pause` ends it.
+ * nodes; nothing is stored if `pause` ends it. `counting` is awaited instead while rows are counted, which goes on in the
+ * next run.
  */
 export async function planRetention(
   { store, now, everyMs }: { readonly store: Store; readonly now: number; readonly everyMs: number },
   pause: Pause,
   share: Share = wholeSlices,
+  counting: Pause = pause,
 ): Promise<void> {
   const { plans, beginnings } = await readPlans(store)
   const [before] = plans.values()
   // A plan of the future was made by a clock that was ahead.
   if (before !== undefined && before.plannedAt <= now && now - before.plannedAt < everyMs) return
-  if (!(await recountAll(store, { pause, share }))) return
+  if (!(await recountAll(store, { pause: counting, share }))) return
   const known: NodeRow[] = []
   for (let after = 0, isLast = false; !isLast;) {
     const limit = partOf(NODES_AT_ONCE, share())

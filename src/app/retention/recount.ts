@@ -77,16 +77,16 @@ const placeSchema = z.object({ table: z.enum(TABLES), after: z.int() })
 const LAST = Number.MAX_SAFE_INTEGER
 
 /**
- * Counts the rows of a table by owner, from where the last run stopped. Returns whether it came to the end; then it
- * counts anew only after `needsCount`.
+ * Counts the rows of a table by owner, from where the last run stopped. Returns whether it came to the end `now`, in an
+ * earlier run `before`, or not yet. After the end it counts anew only after `needsCount`.
  */
-export async function recount(store: Store, table: Counted, pace: Pace): Promise<boolean> {
+export async function recount(store: Store, table: Counted, pace: Pace): Promise<'now' | 'before' | 'not yet'> {
   const name = `counts_of_${table}` as const
   const begun = placeSchema.safeParse(await readPlace(store, name)).data
-  if (begun?.after === LAST) return true
+  if (begun?.after === LAST) return 'before'
   const stopped = await countAfter(store, table, begun?.after ?? -1, pace)
   await leaveAt(store, name, { table, after: stopped ?? LAST })
-  return stopped === null
+  return stopped === null ? 'now' : 'not yet'
 }
 
 /** The counts of a table are not those of its rows any more. */

@@ -30,6 +30,8 @@ import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
 
 /** Owners read in one look-up at most. */
 const LOOK_UP_OWNERS = 10_000
+/** Owners measured by one statement of a store that holds no event loop. Its answer is small, however many they are. */
+const MEASURED_OWNERS = 200_000
 /** Rows of owners that are sorted and deleted at once; an owner with more is handled separately. */
 const SLICE_ROWS = 2000
 /** Messages walked through in one slice. */
@@ -67,8 +69,11 @@ type Rows = {
   readonly order: string
   /** The condition of the rows that are limited; absent: all. */
   readonly only?: string
-  /** How to handle an owner with very many rows: find them by the ids of messages, or thin them out over time. */
-  readonly large?: { readonly messageId: string } | { readonly thinnedFrom: number }
+  /**
+   * How to handle an owner with very many rows: find them by the ids of messages, thin them out over time, or delete this
+   * many at once, where no index has their order and each statement reads and sorts all of them.
+   */
+  readonly large?: { readonly messageId: string } | { readonly thinnedFrom: number } | { readonly atOnce: number }
 }
 
 const OF_NODE = { owner: 'x.node_id', order: 'x.t' }
@@ -99,6 +104,7 @@ const TABLES: Record<BoundTable, Rows> = {
     owner: OF_SENDER.owner,
     // Anybody can make up what is not proven.
     order: 'x.proven desc, x.t desc',
+    large: { atOnce: 50_000 },
   },
   neighbors: { rows: neighbors, key: 'node_num, neighbor_num', owner: 'x.node_num', order: 'x.t' },
   waypoints: { ...OF_SENDER, rows: waypoints },
@@ -115,14 +121,17 @@ function prepareTable(db: Db, table: BoundTable) {
       .prepare()
   const names = countedAs(table)
   const ofTable = sql`table_name in (${literals(names)})`
-  const counts = names.length === 1 ? sql`owner, n from row_counts` : sql`owner, sum(n) as n from row_counts`
-  const counted = sql`(select ${counts} where ${ofTable} and owner > ${value('after')}
-    ${names.length === 1 ? sql`` : sql`group by owner`} order by owner limit ${value('owners')}) c
-    left join nodes n on n.${raw(nodeKey)} = c.owner`
+  const isSingle = names.length === 1
+  const counts = isSingle ? sql`owner, n from row_counts` : sql`owner, sum(n) as n from row_counts`
+  const counted = (only: SQL) => sql`(select ${counts} where ${ofTable} and owner > ${value('after')}
+    ${only} order by owner limit ${value('owners')}) c left join nodes n on n.${raw(nodeKey)} = c.owner`
+  const [all, above] = isSingle
+    ? [sql``, sql`and n > ${value('above')}`]
+    : [sql`group by owner`, sql`group by owner having sum(n) > ${value('above')}`]
   return {
     owners: db
       .select({ owner: sql<number>`c.owner`, n: sql<number>`c.n`, bucket: sql<number>`${BUCKET}` })
-      .from(counted)
+      .from(counted(above))
       .orderBy(sql`c.owner`)
       .prepare(),
     sizes: db
@@ -132,7 +141,7 @@ function prepareTable(db: Db, table: BoundTable) {
         howMany: sql<number>`count(*)`,
         last: sql<number>`max(c.owner)`,
       })
-      .from(counted)
+      .from(counted(all))
       .groupBy(sql`b, c.n`)
       .prepare(),
     clean: db
@@ -158,6 +167,7 @@ function prepareTable(db: Db, table: BoundTable) {
           )
         : null,
     thinning: large !== undefined && 'thinnedFrom' in large ? prepareThinning(db, rows, large.thinnedFrom) : null,
+    atOnce: large !== undefined && 'atOnce' in large ? large.atOnce : SLICE_ROWS,
     packed: isNameOf(RUNS_OF, table) ? preparePacked(db, table) : null,
   }
 }
@@ -205,7 +215,8 @@ export async function enforceRowQuotas(
     const find = async () => (goesOn && bound !== undefined ? await measure(run, prepared, bound) : null)
     let shares = await find()
     const isCounted = shares !== null && isRecounted(store, table)
-    if (isCounted) shares = (await recount(store, table, { pause: watched, share })) ? await find() : null
+    const counted = isCounted ? await recount(store, table, { pause: watched, share }) : 'before'
+    if (counted !== 'before') shares = counted === 'now' ? await find() : null
     const surplus = shares === null ? 0 : await trim(run, prepared, shares)
     // Where no trigger counts, the counts stay as they are only until something was deleted.
     if (isCounted && (surplus > 0 || goesOn)) await needsCount(store, table)
@@ -218,11 +229,12 @@ export async function enforceRowQuotas(
 type Bucket = { readonly keep: number; excess: number }
 
 /** Null if there are not too many rows, or if `pause` ended the run. */
-async function measure({ pause, share }: Run, prepared: Prepared, bound: number): Promise<Bucket[] | null> {
+async function measure({ store, pause, share }: Run, prepared: Prepared, bound: number): Promise<Bucket[] | null> {
   const counts = Array.from({ length: 2 * TIER }, () => new Map<number, number>())
+  const most = store.packs ? MEASURED_OWNERS : LOOK_UP_OWNERS
   for (let after: number | undefined = -1; after !== undefined;) {
     // Counted in SQL: in a flood there are many owners, but few different numbers of rows.
-    const sizes: Size[] = await prepared.sizes.all({ after, owners: partOf(LOOK_UP_OWNERS, share()) })
+    const sizes: Size[] = await prepared.sizes.all({ after, owners: partOf(most, share()) })
     for (const { n, bucket, howMany } of sizes) {
       const tallied = counts[bucket]
       if (n > 0) tallied?.set(n, (tallied.get(n) ?? 0) + howMany)
@@ -260,9 +272,12 @@ function shareOut(counts: readonly ReadonlyMap<number, number>[], bound: number)
   })
 }
 
-/** Limits are whole numbers, so the remaining excess is deleted row by row, owners with a single row last. */
+/**
+ * Limits are whole numbers, so the remaining excess is deleted row by row, owners with a single row last. A row more or
+ * less is nothing to an owner that keeps a full slice, whose rows would all be read once more for it.
+ */
 async function trim(run: Run, prepared: Prepared, buckets: readonly Bucket[]): Promise<number> {
-  const raised = buckets.map(({ keep, excess }) => ({ keep: keep + 1, excess }))
+  const raised = buckets.map(({ keep, excess }) => ({ keep: keep < SLICE_ROWS ? keep + 1 : keep, excess }))
   const deleted = await trimTo(run, prepared, raised)
   const rest = buckets.map(({ keep }, index) => ({ keep, excess: raised[index]?.excess ?? 0 }))
   return deleted + (rest.some(({ excess }) => excess > 0) ? await trimTo(run, prepared, rest) : 0)
@@ -277,7 +292,8 @@ async function trimTo(run: Run, prepared: Prepared, buckets: readonly Bucket[]):
     [-1, start],
   ] as const) {
     for (let after: number | undefined = first; after !== undefined;) {
-      const owners: Owner[] = await prepared.owners.all({ after, owners: partOf(LOOK_UP_OWNERS, run.share()) })
+      const above = leastOver(run.store, buckets)
+      const owners: Owner[] = await prepared.owners.all({ after, above, owners: partOf(LOOK_UP_OWNERS, run.share()) })
       if (!(await run.pause())) return deleted
       const met = owners.filter(({ owner }) => owner <= last)
       const part = await trimOwners(run, prepared, buckets, met)
@@ -288,6 +304,15 @@ async function trimTo(run: Run, prepared: Prepared, buckets: readonly Bucket[]):
     }
   }
   return deleted
+}
+
+/**
+ * Owners with no more rows than this are passed over while looking for others. Where the look-up holds the event loop
+ * none are, so that its slice is as long as it says.
+ */
+function leastOver({ packs }: Store, buckets: readonly Bucket[]): number {
+  const over = buckets.filter(({ excess }) => excess > 0)
+  return packs ? over.reduce((least, { keep }) => Math.min(least, keep), Number.MAX_SAFE_INTEGER) : -1
 }
 
 async function trimOwners(
@@ -330,12 +355,12 @@ function takeSlice(over: Owner[], rows: number): Owner[] {
 }
 
 async function trimLarge(run: Run, prepared: Prepared, { owner, excess }: Part): Promise<number> {
-  const { walked, thinning, any } = prepared
+  const { walked, thinning, any, atOnce } = prepared
   if (walked !== null) return walk(run, walked, { owner, excess })
   const thinned = thinning === null ? 0 : await thinOut(run, thinning, { owner, excess })
   let left = excess - thinned
   for (let isLeft = left > 0; isLeft;) {
-    const rows = Math.min(left, partOf(SLICE_ROWS, run.share()))
+    const rows = Math.min(left, partOf(atOnce, run.share()))
     const { length } = await any.all({ owner, rows })
     left -= length
     isLeft = length === rows && left > 0 && (await run.pause())

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { capTo, tally } from '../../../src/app/base/fair-cap.ts'
 import type { BoundTable } from '../../../src/app/retention/bounds.ts'
+import { recountAll } from '../../../src/app/retention/recount.ts'
 import { enforceRowQuotas } from '../../../src/app/upkeep/row-quotas.ts'
 import { createSeededRandom } from '../../../src/node/radio/demo/seeded-random.ts'
 import { createDice } from '../../support/mesh/made-up.ts'
@@ -196,6 +197,53 @@ describe('in a table with too many rows', () => {
     }
     expect(pluck('select count(*) from traceroutes where requested_by is not null')).toBe(1)
     expect(pluck('select count(*) from receptions where gateway = 0')).toBe(6)
+  })
+})
+
+describe('where a run has few slices, each for many rows', () => {
+  /** Slices of one run on the edge. */
+  const SLICES = 75
+  /** Runs as on the edge. Returns what it deleted, and the slices it took. */
+  const keepIn = async (slices: number, most: Partial<Record<BoundTable, number>>) => {
+    let taken = 0
+    const pause = async () => ++taken < slices
+    const deleted = await enforceRowQuotas({ ...mesh.app.store, packs: true }, pause, { now: START, most })
+    return { deleted, taken }
+  }
+  const recountRows = () => recountAll({ ...mesh.app.store, packs: true }, { pause: async () => true })
+  const addInvented = () => exec(`${numbers(300_000)} insert into proven_packets select n + 1000, n, n, 0 from i`)
+
+  it('senders that are all made up leave enough of them for the tables that come later', async () => {
+    addInvented()
+    exec(`${numbers(3000)} insert into neighbors select 1, n, 1, n, 0, 0 from i;
+      ${numbers(50)} insert into waypoints select n, 1, n, '', '', null, 1, 1, null, null, 0, 0, '' from i`)
+    await recountRows()
+    const { deleted, taken } = await keepIn(SLICES, { proven_packets: 270_000, neighbors: 2000, waypoints: 20 })
+    expect(deleted).toStrictEqual({ proven_packets: 30_000, neighbors: 1000, waypoints: 30 })
+    expect(taken).toBeLessThan(SLICES)
+    expect(pluck('select count(*) from proven_packets')).toBe(270_000)
+  })
+
+  it('a run that could only count is not followed by others that only count', async () => {
+    addInvented()
+    await recountRows()
+    const most = { proven_packets: 270_000 }
+    // Two to measure, one to count, two to measure what was counted, and six that look for senders with several rows, and
+    // for others behind the number where this run starts.
+    expect(await keepIn(11, most)).toStrictEqual({ deleted: { proven_packets: 0 }, taken: 11 })
+    expect((await keepIn(11, most)).deleted.proven_packets).toBeGreaterThan(0)
+  })
+
+  it('all rows of the loudest sender are sorted once for what it loses, not once for each slice', async () => {
+    exec(`${numbers(100_000)} insert into proven_packets select 7, n, n, n % 2 from i;
+      ${numbers(2000)} insert into proven_packets select 1000 + n, n, n, 0 from i`)
+    addNodes(1, 40, 7)
+    await recountRows()
+    const { deleted, taken } = await keepIn(SLICES, { proven_packets: 72_000 })
+    expect(deleted).toStrictEqual({ proven_packets: 30_000 })
+    expect(taken).toBeLessThan(10)
+    expect(pluck('select min(packet_id) from proven_packets where proven = 0 and from_node_num = 7')).toBe(60_002)
+    expect(pluck('select count(*) from proven_packets where proven = 1')).toBe(50_000)
   })
 })
 

@@ -9,12 +9,15 @@ import { nodesSeenBy, readNodeRows } from '../../../../src/app/mesh/nodes/seen.t
 import { planRetention } from '../../../../src/app/retention/plan.ts'
 import { deleteOldMessages } from '../../../../src/app/upkeep/old-messages.ts'
 import { enforceRowQuotas } from '../../../../src/app/upkeep/row-quotas.ts'
+import { deleteOld } from '../../../../src/app/upkeep/upkeep.ts'
 import { sql } from 'drizzle-orm'
 import { messages } from '../../../../src/db/schema.ts'
 import type { Store } from '../../../../src/db/store.ts'
 import { dropUnneeded, UNNEEDED } from '../../../../src/edge/unneeded.ts'
 import { MIGRATIONS_DIR } from '../../../../src/node/database.ts'
+import { DAY_MS } from '../../../../src/shared/time.ts'
 import { START } from '../../../support/app.ts'
+import { keptLog } from '../../../support/backup/backup.ts'
 import { openMemoryStore } from '../../../support/memory-store.ts'
 import { heard, packet, text } from '../../../support/mesh/mesh.ts'
 
@@ -199,6 +202,35 @@ test('a count that takes several runs goes on where the last one stopped', async
     deleted = (await enforceRowQuotas(store, slices(8), { now: START, share, most })).messages ?? 0
   }
   expect(deleted).toBeGreaterThan(0)
+})
+
+test('counting takes its share of a run that deletes, and the tables have theirs', async () => {
+  const store = packing()
+  await dropUnneeded(store)
+  for (let from = 1; from <= 10; from++) addMessages(store, from, 500)
+  store.sqlite.exec(`insert into traceroutes (source_id, request_id, from_node_num, to_node_num, timestamp, state)
+    select null, 1, 1, 9, ${START - 500 * DAY_MS}, 'delivered'`)
+  const read = (query: string) => store.sqlite.prepare(query).pluck().get()
+  const counted = () => read("select sum(n) from row_counts where table_name = 'messages'")
+  const planned = () => Number(read('select count(*) from retention_plans'))
+  // Each share is three slices of a count: they count twice.
+  const each = () => {
+    let left = 5
+    return async () => --left > 0
+  }
+  const { log } = keptLog()
+  const run = () => deleteOld({ store, log, now: () => START }, goesOn, () => 0.001, { each, restMs: DAY_MS })
+  expect(await run()).toBe(false)
+  expect([counted(), planned(), read('select count(*) from traceroutes')]).toStrictEqual([1500, 0, 0])
+  await run()
+  expect([counted(), planned()]).toStrictEqual([3000, 0])
+  // Ten slices for the messages of ten senders, and ten for their receptions; what is left of a table needs none.
+  for (let n = 3; n <= 7; n++) {
+    expect(planned()).toBe(0)
+    await run()
+  }
+  expect(counted()).toBe(5000)
+  expect(planned()).toBeGreaterThan(0)
 })
 
 test('later migrations expect that the edge may lack what it does not need', () => {
