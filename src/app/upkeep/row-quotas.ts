@@ -71,7 +71,7 @@ type Rows = {
   readonly only?: string
   /**
    * How to handle an owner with very many rows: find them by the ids of messages, thin them out over time, or delete this
-   * many at once, where no index has their order and each statement reads and sorts all of them.
+   * many at once, where no index has their order and each statement reads and sorts all of them, if no event loop waits.
    */
   readonly large?: { readonly messageId: string } | { readonly thinnedFrom: number } | { readonly atOnce: number }
 }
@@ -359,8 +359,9 @@ async function trimLarge(run: Run, prepared: Prepared, { owner, excess }: Part):
   if (walked !== null) return walk(run, walked, { owner, excess })
   const thinned = thinning === null ? 0 : await thinOut(run, thinning, { owner, excess })
   let left = excess - thinned
+  const slice = run.store.packs ? atOnce : SLICE_ROWS
   for (let isLeft = left > 0; isLeft;) {
-    const rows = Math.min(left, partOf(atOnce, run.share()))
+    const rows = Math.min(left, partOf(slice, run.share()))
     const { length } = await any.all({ owner, rows })
     left -= length
     isLeft = length === rows && left > 0 && (await run.pause())
