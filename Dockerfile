@@ -8,7 +8,7 @@ RUN npm run build && sh scripts/runtime-files.sh /runtime
 FROM node:24-slim
 # Memory is given back: docs/decisions/memory-is-given-back.md.
 ENV NODE_ENV=production DATA_DIR=/data NODE_OPTIONS=--max-semi-space-size=2 \
-  MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=32768 MALLOC_TRIM_THRESHOLD_=32768
+  MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=262144 MALLOC_TRIM_THRESHOLD_=262144
 WORKDIR /app
 COPY --from=build /runtime ./
 RUN mkdir /data && chown node:node /data && chmod 700 /data
