@@ -136,6 +136,7 @@ function setAside(sqlite: Database.Database): () => void {
 
 const COUNT = 'with recursive i(n) as (select 1 union all select n + 1 from i where n < ?)'
 
+/** Heard for 400 days, as long as anything of them is kept. */
 function insertNodes(sqlite: Database.Database, { nodes }: Sizes, now: number): void {
   sqlite
     .prepare(
@@ -144,7 +145,7 @@ function insertNodes(sqlite: Database.Database, { nodes }: Sizes, now: number): 
         rssi, hops_away, last_heard, first_heard, public_key)
       select 2000000000 + n * 7919, 'Node number ' || n, 'N' || n, 43, 0, 52 + n / 1000.0, 13 + n / 700.0, 30 + n % 90,
         ? - n * 1000, n % 102, 3.3 + (n % 90) / 100.0, (n % 40) / 1.7, (n % 9) / 1.3, n * 977, ? - n * 1000, n % 12 - 4.25,
-        -60 - n % 60, n % 5, ? - n * 1000, ? - n * 100000, 'T/C5k4GiofgaDu9rK2qudCWkABMxWQ8NsIDg4cJ0VAg=' from i`,
+        -60 - n % 60, n % 5, ? - n * 1000, ? - 34560000000 - n * 100000, 'T/C5k4GiofgaDu9rK2qudCWkABMxWQ8NsIDg4cJ0VAg=' from i`,
     )
     .run(nodes, now, now, now, now)
 }
