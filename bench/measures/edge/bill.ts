@@ -305,7 +305,7 @@ async function addNodes(database: D1Database, nodes: number): Promise<void> {
       (${names.join()}) select ${values.join()} from i join nodes k on k.id = 2 + i.n % ${NODES - 1}`,
     )
     .run()
-  const added = await database.prepare('select count(*) as n from nodes').first('n')
+  const added = Number(await database.prepare('select count(*) as n from nodes').first('n'))
   if (added !== nodes) throw new Error(`${added} nodes instead of ${nodes}`)
   for (let metric = 1; metric <= 8; metric++)
     await database.prepare(`insert into telemetry select id, ${metric}, ${now}, 4, 0 from nodes`).run()
