@@ -1,8 +1,9 @@
-import { and, isNotNull } from 'drizzle-orm'
+import { and, gt, isNotNull } from 'drizzle-orm'
 import * as z from 'zod'
 import { nodes } from '../../../db/schema.ts'
 import { isWeakKey } from '../../../meshtastic/crypto/public-key.ts'
-import { ofNodesSeenBy } from '../../accounts/access/visible.ts'
+import type { Store } from '../../../db/store.ts'
+import { ofNodesSeenBy, type View } from '../../accounts/access/visible.ts'
 import type { Reader } from '../../base/context.ts'
 import { sha256Hex } from '../../base/crypto.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
@@ -11,6 +12,9 @@ import { nodeNumField } from '../../http/fields.ts'
 /** Nodes in the answer, as in the list of nodes, and numbers at each. */
 const MAX_LISTED = 5000
 const MAX_SHARING = 20
+/** Keys that are hashed, or compared, in one turn of the event loop, and rows that are read in one. */
+const SLICE = 500
+const READ_ROWS = 2000
 
 export const keyHealthSchema = z
   .object({
@@ -27,44 +31,60 @@ export const keyHealthSchema = z
  * duplicate of a visible one.
  */
 export async function listKeyHealth({ store, viewer: { view } }: Reader): Promise<z.infer<typeof keyHealthSchema>[]> {
-  const { nodeNum, publicKey, keyMismatch, firstHeard, lastHeard } = nodes
-  const known = await store.db
-    .select({ nodeNum, publicKey, changed: keyMismatch, firstHeard, lastHeard })
-    .from(nodes)
-    .where(and(isNotNull(publicKey), ofNodesSeenBy(view, nodeNum)))
-    .orderBy(firstHeard)
-    .all()
+  const known = await readKeys(store, view)
   const weak: ReadonlySet<string | null> = await findWeakKeys(known)
   const byKey = Map.groupBy(known, (node) => node.publicKey)
   const longest = new Map<string | null, Sharing[]>()
-  return known
-    .map((node) => {
-      const key = node.publicKey
-      const others = longest.get(key) ?? []
-      const sharedWith = others.flatMap((other) => {
-        if (!overlap(other, node)) return []
-        if (other.sharedWith.length < MAX_SHARING) other.sharedWith.push(node.nodeNum)
-        return other.nodeNum
-      })
-      const found = { ...node, sharedWith }
-      // Whoever overlaps with anybody overlaps with one of those that stayed the longest.
-      longest.set(
-        key,
-        [...others, found].toSorted((a, b) => (b.lastHeard ?? 0) - (a.lastHeard ?? 0)).slice(0, MAX_SHARING),
-      )
-      return {
-        nodeNum: node.nodeNum,
-        changed: node.changed,
-        weak: weak.has(key),
-        sharedWith,
-        holders: byKey.get(key)?.length ?? 0,
-      }
+  const found: (Known & Sharing)[] = []
+  for (const [n, node] of known.entries()) {
+    // Anybody can give one key to as many nodes as there may be.
+    if (n % SLICE === SLICE - 1) await nextTurn()
+    const key = node.publicKey
+    const others = longest.get(key) ?? []
+    const sharedWith = others.flatMap((other) => {
+      if (!overlap(other, node)) return []
+      if (other.sharedWith.length < MAX_SHARING) other.sharedWith.push(node.nodeNum)
+      return other.nodeNum
     })
-    .filter((node) => node.changed || node.weak || node.sharedWith.length > 0)
+    const sharing = { ...node, sharedWith }
+    found.push(sharing)
+    // Whoever overlaps with anybody overlaps with one of those that stayed the longest.
+    longest.set(
+      key,
+      [...others, sharing].toSorted((a, b) => (b.lastHeard ?? 0) - (a.lastHeard ?? 0)).slice(0, MAX_SHARING),
+    )
+  }
+  return found
+    .filter(({ changed, publicKey, sharedWith }) => changed || weak.has(publicKey) || sharedWith.length > 0)
     .slice(0, MAX_LISTED)
+    .map(({ nodeNum, changed, publicKey, sharedWith }) => {
+      const holders = byKey.get(publicKey)?.length ?? 0
+      return { nodeNum, changed, weak: weak.has(publicKey), sharedWith, holders }
+    })
+}
+
+/** Nodes with a public key that the viewer sees, those known the longest first. */
+async function readKeys({ db }: Store, view: View): Promise<Known[]> {
+  const { id, nodeNum, publicKey, keyMismatch, firstHeard, lastHeard } = nodes
+  const known: Known[] = []
+  for (let after = 0; ;) {
+    const rows = await db
+      .select({ id, nodeNum, publicKey, changed: keyMismatch, firstHeard, lastHeard })
+      .from(nodes)
+      .where(and(gt(id, after), isNotNull(publicKey), ofNodesSeenBy(view, nodeNum)))
+      .orderBy(id)
+      .limit(READ_ROWS)
+      .all()
+    known.push(...rows)
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < READ_ROWS) return known.toSorted((a, b) => a.firstHeard - b.firstHeard)
+    after = last.id
+    await nextTurn()
+  }
 }
 
 type Heard = { readonly firstHeard: number; readonly lastHeard: number | null }
+type Known = Heard & { readonly nodeNum: number; readonly publicKey: string | null; readonly changed: boolean }
 type Sharing = Heard & { readonly nodeNum: number; readonly sharedWith: number[] }
 
 /** Those that were there at the same time as another one. Sorting them takes the longest. */
@@ -94,8 +114,6 @@ function overlap(a: Heard, b: Heard): boolean {
 
 const strong = new Set<string>()
 const MAX_STRONG = 20_000
-/** Keys that are hashed in one turn of the event loop. */
-const SLICE = 500
 
 export async function findWeakKeys(known: readonly { readonly publicKey: string | null }[]): Promise<Set<string>> {
   const weak = new Set<string>()

@@ -3,6 +3,7 @@ import type { MapRegions } from '../../../../src/app/mesh/map/region/port.ts'
 import { suggestArea } from '../../../../src/app/mesh/map/region/suggestion.ts'
 import { type Client, createTestApp, type TestApp } from '../../../support/app.ts'
 import { OPEN } from '../../../support/public-access.ts'
+import { turnsDuring } from '../../../support/turns.ts'
 
 const asked: unknown[] = []
 const refused = async () => {
@@ -139,4 +140,19 @@ describe('the suggested area', () => {
     expect((await admin.send('POST', '/api/map/region/preview', found)).status).toBe(200)
     expect(asked).toEqual([found])
   })
+})
+
+test('others get their turns while the places of 20,000 nodes are read', async () => {
+  const large = await createTestApp({ ports: { mapRegions: PORT } })
+  large.store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 20000)
+    insert into nodes (node_num, latitude, longitude, first_heard) select n, 47 + n / 1e6, 8, 1 from i`)
+  const client = await large.admin()
+  // The list of nodes itself is made before.
+  await client.send('GET', '/api/nodes?limit=1')
+  const turns = await turnsDuring(async () => {
+    const answer = await client.send('GET', '/api/map/region')
+    expect(Object(await answer.json()).suggestion).not.toBeNull()
+  })
+  large.close()
+  expect(turns).toBeGreaterThanOrEqual(20_000 / 500)
 })

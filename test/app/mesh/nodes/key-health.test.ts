@@ -8,6 +8,7 @@ import { sha256Hex } from '../../../../src/app/base/crypto.ts'
 import { findMeeting, keyHealthSchema } from '../../../../src/app/mesh/nodes/key-health.ts'
 import { NO_PERMISSIONS } from '../../../../src/shared/access/resources.ts'
 import { type Client, createTestApp, START } from '../../../support/app.ts'
+import { turnsDuring } from '../../../support/turns.ts'
 
 const A = 0xa0cb0001
 afterEach(() => vi.restoreAllMocks())
@@ -149,3 +150,17 @@ it('an alert rule compares 5,000 nodes that have one key, and never met, in few 
 })
 
 type Heard = { readonly firstHeard: number; readonly lastHeard: number | null }
+
+it('others get their turns while 20,000 made-up nodes with one key are compared', async () => {
+  const { app } = await startMesh()
+  app.store.sqlite.exec(`with recursive i(n) as (select 1 union all select n + 1 from i where n < 20000)
+    insert into nodes (node_num, public_key, first_heard, last_heard) select n, '${key(1)}', ${START} + n, ${START} + 30000 from i`)
+  const admin = await app.admin()
+  const turns = await turnsDuring(async () => {
+    const listed = keysSchema.parse(await (await admin.send('GET', '/api/nodes/keys')).json())
+    expect(listed).toHaveLength(5000)
+    expect(listed[0]).toMatchObject({ nodeNum: 1, holders: 20_000 })
+  })
+  // After 2,000 rows each, and after 500 comparisons each.
+  expect(turns).toBeGreaterThanOrEqual(20_000 / 2000 + 20_000 / 500)
+})

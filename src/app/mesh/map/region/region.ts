@@ -3,11 +3,12 @@ import type { Store } from '../../../../db/store.ts'
 import { type View, viewKey } from '../../../accounts/access/visible.ts'
 import { audit, type AuditContext } from '../../../audit/audit.ts'
 import type { Ctx, Viewer } from '../../../base/context.ts'
+import { nextTurn } from '../../../base/pacing/next-turn.ts'
 import { AppError } from '../../../http/errors.ts'
 import { timeField } from '../../../http/fields.ts'
 import { wordsFor } from '../../../words/reader.ts'
 import { keepBodies } from '../../nodes/list/body-cache.ts'
-import { serialiseSeen } from '../../nodes/list/serialised.ts'
+import { type SerialisedNode, serialiseSeen } from '../../nodes/list/serialised.ts'
 import type { OpenMapArchive } from '../archive.ts'
 import { type Area, boundsField, maxZoomField } from './area.ts'
 import { type MapRegions, type RecordRegion, REGION_STATES } from './port.ts'
@@ -70,6 +71,9 @@ export async function readRegion(ctx: Ctx): Promise<z.infer<typeof regionSchema>
   return { ...found, problem, suggestion: await readSuggestion(ctx, viewer) }
 }
 
+/** Nodes that are read in one turn of the event loop. */
+const SLICE = 500
+
 const suggestions = keepBodies<Area | null>()
 
 async function readSuggestion({ store }: Ctx, { view, permissions }: Viewer): Promise<Area | null> {
@@ -79,14 +83,17 @@ async function readSuggestion({ store }: Ctx, { view, permissions }: Viewer): Pr
 /** An area around the nodes that a view shows; null: none has a position. */
 export async function suggestRegion(store: Store, view: View): Promise<Area | null> {
   const { list, revision } = await serialiseSeen(store, view)
-  return suggestions(store, revision, viewKey(view), () =>
-    suggestArea(
-      list.flatMap(({ json }) => {
-        const { position }: { position: Place | null } = JSON.parse(json)
-        return position ?? []
-      }),
-    ),
-  )
+  return suggestions(store, revision, viewKey(view), async () => suggestArea(await readPlaces(list)))
+}
+
+async function readPlaces(list: readonly SerialisedNode[]): Promise<Place[]> {
+  const places: Place[] = []
+  for (const [n, { json }] of list.entries()) {
+    if (n % SLICE === SLICE - 1) await nextTurn()
+    const { position }: { position: Place | null } = JSON.parse(json)
+    if (position !== null) places.push(position)
+  }
+  return places
 }
 
 /** Throws `map_refused`. */
