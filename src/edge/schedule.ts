@@ -1,3 +1,4 @@
+import type { Share } from '../app/base/pacing/slice-share.ts'
 import { eachTurn, type Pause } from '../app/base/pacing/slices.ts'
 import { evaluateRules } from '../app/alerts/findings/evaluate.ts'
 import { deliverDue, nextDue, tidyOutbox } from '../app/alerts/outbox/outbox.ts'
@@ -46,7 +47,7 @@ const REST_MS = 12 * HOUR_MS
  * ones. Fewer and larger ones write fewer rows, because a row counts many packets.
  */
 const SURVEY_SLICES = 20
-const SURVEY_SHARE = 20
+export const SURVEY_SHARE = 20
 /**
  * Who was heard is summarised in fewer slices, each of so many parts: 40,000 packets. If each has another sender or
  * receiver, they take 34 MB of the 128 MB of an isolate.
@@ -54,7 +55,7 @@ const SURVEY_SHARE = 20
 const HEARING_PARTS = 4
 const HEARING_SLICES = 8
 /** Packets that do not wait for the last run of the hour. */
-const MANY_PACKETS = 80_000
+export const MANY_PACKETS = 80_000
 
 type Needs = Pick<Ports, 'config' | 'store' | 'sessions' | 'log' | 'now' | 'connecting'>
 type AlertNeeds = Omit<Parameters<typeof evaluateRules>[0], 'startedAt'> & Parameters<typeof deliverDue>[0]
@@ -89,18 +90,22 @@ export async function runRetention(ports: Needs, scheduledTime: number): Promise
 
 /**
  * The work of the trigger for what is known about the whole mesh: who was heard, coverage and topology in the last run of
- * an hour, or earlier if much waits; findings in the first one. `times`: a mesh so many times as large stands behind it,
- * for measurements with fewer nodes.
+ * an hour, or earlier if much waits; findings in the first one.
  */
-export async function runSurvey(ports: Needs, scheduledTime: number, times = 1): Promise<void> {
-  const share = () => SURVEY_SHARE / times
+export async function runSurvey(ports: Needs, scheduledTime: number): Promise<void> {
+  const share = () => SURVEY_SHARE
   const minute = scheduledTime % HOUR_MS
   if (minute < EVERY_MS) {
     await forgetOldSurveys({ ...ports, clockWatch: null }, countSlices(SURVEY_SLICES), share)
     // Bounded by itself: half of it is stored nowhere.
     return find(ports, eachTurn)
   }
-  if (minute < HOUR_MS - EVERY_MS && (await countWaiting(ports.store)) * times < MANY_PACKETS) return
+  if (minute < HOUR_MS - EVERY_MS && (await countWaiting(ports.store)) < MANY_PACKETS) return
+  await surveyAll(ports, share)
+}
+
+/** One run of the summaries of the packets. `share` of a slice's packets as for `summarise`. */
+export async function surveyAll(ports: Pick<Needs, 'store' | 'log' | 'now'>, share: Share): Promise<void> {
   await summarise(ports, countSlices(HEARING_SLICES), share, HEARING_PARTS)
   await surveyMesh(ports, countSlices(SURVEY_SLICES), share)
 }

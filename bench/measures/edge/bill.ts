@@ -8,7 +8,16 @@ import { countWaiting } from '../../../src/app/mesh/survey/survey.ts'
 import { boundsOf, bytesOf, USUAL_LIMIT_BYTES } from '../../../src/app/retention/bounds.ts'
 import { PLAIN_ROW_BYTES, RUNS_OF } from '../../../src/db/runs.ts'
 import { d1Store } from '../../../src/edge/d1.ts'
-import { runAlerts, runAnchor, runRetention, runSchedule, runSurvey } from '../../../src/edge/schedule.ts'
+import {
+  MANY_PACKETS,
+  runAlerts,
+  runAnchor,
+  runRetention,
+  runSchedule,
+  runSurvey,
+  surveyAll,
+  SURVEY_SHARE,
+} from '../../../src/edge/schedule.ts'
 import { dropUnneeded } from '../../../src/edge/unneeded.ts'
 import { fetchOutbound } from '../../../src/edge/outbound.ts'
 import { NO_PORTS } from '../../../src/app/base/context.ts'
@@ -176,8 +185,12 @@ async function measurePackets(counted: Counted, worker: EdgeWorker): Promise<Pac
     const end = begun + (hour + 1) * HOUR_MS
     const survey = async (at: number) => {
       const waiting = await countWaiting(store)
+      // As in a mesh so many times as large: a slice has as many packets of each node, and as many wait for the run.
       const times = meshOf(rate) / NODES
-      const cost = await costOf(counted, () => runSurvey(portsAt(store, at), at, times))
+      const isDue = at + SURVEY_MS === end || waiting * times >= MANY_PACKETS
+      const cost = await costOf(counted, async () => {
+        if (isDue) await surveyAll(portsAt(store, at), () => SURVEY_SHARE / times)
+      })
       if (isMeasured) surveyed.get(rate)?.add(cost, waiting - (await countWaiting(store)))
     }
     const before = id

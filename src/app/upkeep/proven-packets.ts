@@ -39,7 +39,7 @@ const START = { from: -1, id: 0 }
 const LAST = { from: Number.MAX_SAFE_INTEGER, id: 0 }
 
 /**
- * Deletes what is remembered of packets that first arrived before `cutoff`, in slices; awaits `pause` after each, which
+ * Deletes what is remembered of packets whose `t` is before `cutoff`, in slices; awaits `pause` after each, which
  * returns whether to continue. The next run continues where this one stopped. `restMs` as in `Shares`. Returns the
  * number of rows.
  */

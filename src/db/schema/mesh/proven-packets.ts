@@ -12,7 +12,7 @@ export const provenPackets = sqliteTable(
     fromNodeNum: integer('from_node_num').notNull(),
     /** Never 0. */
     packetId: integer('packet_id').notNull(),
-    /** When it first arrived, in milliseconds. */
+    /** When it arrived, in milliseconds, but at most six hours before its first delivery. */
     t: integer('t').notNull(),
     /** False: a key that is learned later, or another copy, may prove it. */
     proven: flag('proven').notNull(),

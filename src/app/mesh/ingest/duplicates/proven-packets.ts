@@ -59,8 +59,8 @@ const queries = prepareOnce((db) => ({
 
 /**
  * Which of these packets were here before. `repeated`: more than six hours earlier; when it first arrived, its key may
- * have been unknown. `recent`: not so long before, or said to be later, whatever came between. Only what is surer is new then: how few hops it
- * took, and whether a radio of ours heard it, is not remembered.
+ * have been unknown. `recent`: all others, whatever came between. Only what is surer is new then: how few hops it took,
+ * and whether a radio of ours heard it, is not remembered.
  */
 export async function recallProven(
   store: Store,
