@@ -111,7 +111,7 @@ export function rowOnReturn(): string | null {
 }
 
 /** A list that takes longer to load stays at its beginning. */
-const RETURN_MS = 8000
+const RETURN_MS = 30_000
 
 function returnTo({ page, list }: Left): void {
   const until = Date.now() + RETURN_MS

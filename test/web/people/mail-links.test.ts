@@ -47,7 +47,7 @@ afterAll(async () => {
 /** The link in the newest letter to this address about this. */
 async function linkTo(email: string, about: string): Promise<string> {
   const find = () => letters.findLast(({ to, text }) => to === email && text.includes(about))
-  await expect.poll(find, { timeout: 10_000 }).toBeDefined()
+  await expect.poll(find).toBeDefined()
   return /http:\S+\/link#[\w-]{43}/.exec(find()?.text ?? '')?.[0] ?? ''
 }
 
@@ -109,7 +109,7 @@ test('an invited user chooses a password, and another one after forgetting it', 
 
 async function linkless(email: string, about: string): Promise<void> {
   const find = () => letters.some(({ to, text }) => to === email && text.includes(about) && !text.includes('/link#'))
-  await expect.poll(find, { timeout: 10_000 }).toBe(true)
+  await expect.poll(find).toBe(true)
 }
 
 test('an own address is confirmed by its link, in another browser too', async () => {
