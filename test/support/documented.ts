@@ -39,8 +39,9 @@ const WITHOUT_ROUTE = new Set([
 
 type Documented = {
   readonly operations: readonly (Operation & { readonly pattern: RegExp })[]
-  readonly paths: z.infer<typeof documentSchema>['paths']
+  readonly paths: Promise<Paths>
 }
+type Paths = z.infer<typeof documentSchema>['paths']
 
 /** Apps with the same routes document the same. */
 const documentedBy = new Map<string, Documented>()
@@ -49,7 +50,7 @@ function documentedOf(routes: readonly RouterRoute[]): Documented {
   const key = routes.map(({ method, path }) => `${method} ${path}`).join('\n')
   const known = documentedBy.get(key) ?? {
     operations: listOperations(routes).map((operation) => ({ ...operation, pattern: patternOf(operation.path) })),
-    paths: documentSchema.parse(openApiDocument(routes)).paths,
+    paths: openApiDocument(routes).then((document) => documentSchema.parse(document).paths),
   }
   documentedBy.set(key, known)
   return known
@@ -60,8 +61,10 @@ function documentedOf(routes: readonly RouterRoute[]): Documented {
  * body. The answer is left unread.
  */
 export function documentCheck(routes: readonly RouterRoute[]) {
-  const { operations, paths } = documentedOf(routes)
+  const documented = documentedOf(routes)
   return async (method: string, path: string, answer: Response): Promise<void> => {
+    const { operations } = documented
+    const paths = await documented.paths
     const name = `${method} ${path}: ${answer.status}`
     expect(answer.headers.get('x-request-id'), `${name} has a request id`).toMatch(/^[\w-]{36}$/)
     expect(answer.headers.get('x-content-type-options'), `${name} has security headers`).toBe('nosniff')
@@ -70,17 +73,17 @@ export function documentCheck(routes: readonly RouterRoute[]) {
     const operation = findOperation(operations, method, path)
     if (method === 'HEAD') return
     if (isProblem(answer)) {
-      const documented = operation ? documentedCodes(operation, paths, answer.status) : WITHOUT_ROUTE
-      return checkProblem(name, answer, documented)
+      const codes = operation ? documentedCodes(operation, paths, answer.status) : WITHOUT_ROUTE
+      return checkProblem(name, answer, codes)
     }
     if (operation === undefined) throw new Error(`${name} by no route, and no problem response`)
     const answers = operation.descriptions.find((description) => description.answers)?.answers ?? {}
     const isRevalidated = answer.status === 304 && operation.descriptions.some(({ revalidates }) => revalidates)
-    const documented = isRevalidated ? null : answers[answer.status]
+    const body = isRevalidated ? null : answers[answer.status]
     const inDocument = paths[operation.path.replace(/:(\w+)/g, '{$1}')]?.[operation.method.toLowerCase()]
     expect(Object.keys(inDocument?.responses ?? {}), name).toContain(String(answer.status))
-    if (documented === undefined) throw new Error(`${name} is not documented by ${operation.path}`)
-    await checkBody(name, answer, documented)
+    if (body === undefined) throw new Error(`${name} is not documented by ${operation.path}`)
+    await checkBody(name, answer, body)
   }
 }
 
@@ -109,7 +112,7 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/:\w+(\\?\{[^}]*\})?/g, '[^/]+')}$`)
 }
 
-function documentedCodes(operation: Operation, paths: Documented['paths'], status: number): ReadonlySet<string> {
+function documentedCodes(operation: Operation, paths: Paths, status: number): ReadonlySet<string> {
   const path = operation.path.replace(/:(\w+)/g, '{$1}')
   const { responses } = paths[path]?.[operation.method.toLowerCase()] ?? {}
   const byStatus = responses?.[status] ?? (status >= 500 ? responses?.['default'] : undefined)

@@ -2,7 +2,9 @@ import * as z from 'zod'
 import { formatNodeId } from '../../meshtastic/node-id.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import type { SignedInCtx } from '../base/context.ts'
+import { nextTurn } from '../base/pacing/next-turn.ts'
 import { eachTurn } from '../base/pacing/slices.ts'
+import { sortInTurns } from '../base/pacing/sort.ts'
 import { nodeIdField, nodeNumField, timeField } from '../http/fields.ts'
 import { wordsFor } from '../words/reader.ts'
 import { factSchema, tellFact } from './facts.ts'
@@ -16,6 +18,8 @@ import { watcher } from './world/watched.ts'
 
 const DAYS = 7
 const MAX_SHOWN = 200
+/** Sentences that are made in one turn of the event loop. */
+const TOLD_AT_ONCE = 50
 /** Nodes that are named. */
 const MAX_NAMED = 20
 
@@ -59,14 +63,17 @@ export async function preview(
   const from = to - (kind.pastDays ?? DAYS) * DAY_MS
   const pause = async () => (await eachTurn()) && !signal.aborted
   const { fires, note } = await kind.preview(ctx, rule, { from, to, pause })
-  const sorted = fires.toSorted((a, b) => b.at - a.at)
+  const sorted = await sortInTurns(fires, (a, b) => b.at - a.at)
+  const shown: z.infer<typeof fireSchema>[] = []
+  for (const { at, resolvedAt, nodeNum, fact } of sorted.slice(0, MAX_SHOWN)) {
+    if (shown.length % TOLD_AT_ONCE === 0) await nextTurn()
+    const nodeId = nodeNum === null ? null : formatNodeId(nodeNum)
+    shown.push({ at, resolvedAt, nodeNum, nodeId, what: tellFact(words, fact), fact })
+  }
   return {
     from,
     to,
-    fires: sorted.slice(0, MAX_SHOWN).map(({ at, resolvedAt, nodeNum, fact }) => {
-      const nodeId = nodeNum === null ? null : formatNodeId(nodeNum)
-      return { at, resolvedAt, nodeNum, nodeId, what: tellFact(words, fact), fact }
-    }),
+    fires: shown,
     total: fires.length,
     messages: countTogether(sorted.map(({ at }) => at).toReversed(), kind.heard === undefined ? TOGETHER_MS : FIRST_MS),
     looked: await lookedAt(ctx, rule, words.language),
@@ -79,7 +86,8 @@ async function lookedAt(ctx: SignedInCtx, rule: AlertRule, language: string) {
   const watched = watchedOf(rule)
   if (watched === null) return null
   const { compare } = new Intl.Collator(language, { numeric: true })
-  const nodes = (await readNodes(ctx)).filter(watcher(watched)).toSorted((a, b) => compare(a.name, b.name))
+  const seen = (await readNodes(ctx)).filter(watcher(watched))
+  const nodes = await sortInTurns(seen, (a, b) => compare(a.name, b.name))
   const named = nodes.slice(0, MAX_NAMED)
   return {
     total: nodes.length,

@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import { sha256Hex, toHex } from '../base/crypto.ts'
 import { ownedBy } from '../base/owned.ts'
+import { nextTurn } from '../base/pacing/next-turn.ts'
 import type { Config } from '../config/config.ts'
 
 /** Names of the IANA registry of content codings. */
@@ -29,6 +30,27 @@ const utf8 = new TextEncoder()
 
 export function bodyOf(json: string, etag: string): Body {
   return { bytes: utf8.encode(json), etag, packed: new Map() }
+}
+
+/** Values of a long list that are encoded in one turn of the event loop: half a megabyte of nodes. */
+const ENCODED_AT_ONCE = 500
+
+/** As `bodyOf`, of an array of values that are JSON already. Other work has its turns while a long one is encoded. */
+export async function arrayBody(values: readonly string[], etag: string): Promise<Body> {
+  const parts: Uint8Array[] = []
+  for (let at = 0; at === 0 || at < values.length; at += ENCODED_AT_ONCE) {
+    if (at > 0) await nextTurn()
+    const end = at + ENCODED_AT_ONCE
+    const text = values.slice(at, end).join(',')
+    parts.push(utf8.encode(`${at === 0 ? '[' : ','}${text}${end >= values.length ? ']' : ''}`))
+  }
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let length = 0
+  for (const part of parts) {
+    bytes.set(part, length)
+    length += part.length
+  }
+  return { bytes, etag, packed: new Map() }
 }
 
 /** SHA-256 as hexadecimal digits in lower case. */

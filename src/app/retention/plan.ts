@@ -7,6 +7,7 @@ import { prepareOnce, readTogether, type Statement, type Store } from '../../db/
 import { isNameOf } from '../../shared/names.ts'
 import { DAY_MS } from '../../shared/time.ts'
 import { partOf, type Share, wholeSlices } from '../base/pacing/slice-share.ts'
+import { nextTurn } from '../base/pacing/next-turn.ts'
 import type { Pause } from '../base/pacing/slices.ts'
 import { DAYS_HEARD } from '../mesh/nodes/deletion/evidence.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -198,7 +199,9 @@ export async function planRetention(
   const space = await store.space()
   const limitBytes = nextLimit(before, space?.limitBytes ?? USUAL_LIMIT_BYTES, now)
   const packed = await readPages(store, now)
-  const rows = RETAINED_TABLES.map((table): Plan => {
+  const planned: Plan[] = []
+  for (const table of RETAINED_TABLES) {
+    if (known.length > NODES_AT_ONCE) await nextTurn()
     const begun = beginnings.get(table) ?? 0
     const owners = known.map((node) => ({
       rows: node[table] ?? 0,
@@ -208,9 +211,9 @@ export async function planRetention(
     const total = owners.reduce((sum, owner) => sum + owner.rows, 0)
     const more = table === 'packets' ? packed : { rows: 0, rowsPerDay: 0 }
     const perDay = rowsPerDay(owners) + more.rowsPerDay
-    return { table, rows: total + more.rows, rowsPerDay: perDay, limitBytes, plannedAt: now }
-  })
-  const [first, ...others] = rows.map((row) => storePlan(store, row))
+    planned.push({ table, rows: total + more.rows, rowsPerDay: perDay, limitBytes, plannedAt: now })
+  }
+  const [first, ...others] = planned.map((plan) => storePlan(store, plan))
   if (first !== undefined) await store.atomic([first, ...others])
 }
 

@@ -137,3 +137,27 @@ test('a preview names the nodes that it looked at, without hidden ones', async (
   await alerts.admin.send('PUT', `/api/nodes/${FAR}`, { hidden: true })
   expect(await looked(rule)).toStrictEqual({ total: 2, nodes: named.slice(1) })
 })
+
+test('a preview names the first nodes by name, of more than it names', async () => {
+  const nums = Array.from({ length: 23 }, (_, n) => FAR + ((n * 7) % 23))
+  await hear(...nums)
+  const rule = { kind: 'node_silent', name: 'x', nodes: { kind: 'all' }, afterMinutes: 60 }
+  const { looked } = Object(await (await alerts.admin.send('POST', '/api/alerts/rules/preview', rule)).json())
+  expect(looked.total).toBe(23)
+  const names = nums.toSorted((a, b) => a - b).map((nodeNum) => `!${nodeNum.toString(16)}`)
+  const { compare } = new Intl.Collator('en', { numeric: true })
+  expect(looked.nodes.map(({ name }: { name: string }) => name)).toStrictEqual(names.toSorted(compare).slice(0, 20))
+})
+
+test('the metrics count firing alerts of more rules than one query looks at, without those that are over', async () => {
+  await hear(FAR, FAR + 1)
+  for (let n = 0; n < 7; n++) await silent(`Silent ${n}`, list(FAR, FAR + 1))
+  const firing = async () =>
+    /^mesh_alerts_firing (\d+)$/m.exec(await (await alerts.admin.send('GET', '/api/metrics')).text())?.[1]
+  expect(await firing()).toBe('0')
+  await alerts.pass(80 * MINUTE)
+  expect(await firing()).toBe('14')
+  await hear(FAR)
+  await alerts.pass(10 * MINUTE)
+  expect(await firing()).toBe('7')
+})

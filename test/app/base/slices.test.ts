@@ -81,29 +81,29 @@ describe('the size of the next slice', () => {
     expect(nextShare(0.5, 0)).toBe(1)
   })
 
-  it.each([100, 400, 1400])('blocks the writer for at most 15 ms where a full one takes %i ms', (fullMs) => {
+  it.each([100, 400, 1400])('blocks the writer for at most 8 ms where a full one takes %i ms', (fullMs) => {
     const [first = 0, ...later] = durations(fullMs)
     expect(first).toBe(fullMs / 10)
-    for (const ms of later) expect(ms).toBeLessThanOrEqual(20)
-    expect(later.at(-1)).toBeCloseTo(15, 6)
+    for (const ms of later) expect(ms).toBeLessThanOrEqual(10)
+    expect(later.at(-1)).toBeCloseTo(8, 6)
   })
 
   it('shrinks at once after a long one, and never reaches zero', () => {
-    expect(nextShare(1, 150)).toBeCloseTo(0.1, 9)
-    expect(nextShare(0.01, 60_000)).toBe(0.01)
+    expect(nextShare(1, 80)).toBeCloseTo(0.1, 9)
+    expect(nextShare(0.005, 60_000)).toBe(0.005)
     expect([partOf(1000, 0.25), partOf(50, 0.01), partOf(100, 1)]).toStrictEqual([250, 1, 100])
   })
 
   it('is derived from the time between two pauses', async () => {
     let now = 0
     const { pause, share } = createPace(
-      () => now < 100,
+      () => now < 90,
       () => now,
     )
-    now += 30
+    now += 16
     expect([await pause(), share()]).toStrictEqual([true, FIRST_SHARE / 2])
-    now += 75
-    expect([await pause(), share()]).toMatchObject([false, expect.closeTo(FIRST_SHARE / 10, 9)])
+    now += 80
+    expect([await pause(), share()]).toMatchObject([false, expect.closeTo(FIRST_SHARE / 20, 9)])
   })
 })
 

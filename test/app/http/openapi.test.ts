@@ -7,6 +7,7 @@ import { listOperations } from '../../../src/app/http/openapi/document.ts'
 import { outcomeOf } from '../../support/answers.ts'
 import { createTestApp, type TestApp } from '../../support/app.ts'
 import { limitProcessorTime, processorTime } from '../../support/processor-time.ts'
+import { turnsDuring } from '../../support/turns.ts'
 
 let app: TestApp
 beforeEach(async () => {
@@ -91,6 +92,14 @@ test('is made once, with its page, however often anybody asks for them', async (
   const packed = await request('/api/openapi.json', { headers: { 'accept-encoding': 'gzip' } })
   expect(packed.headers.get('content-encoding')).toBe('gzip')
   expect(JSON.parse(gunzipSync(await packed.arrayBuffer()).toString())).toMatchObject({ openapi: '3.1.0' })
+})
+
+test('others get their turns while the document and its page are made', async () => {
+  const operations = listOperations(app.routes).length
+  const document = await turnsDuring(async () => app.request('/api/openapi.json'))
+  expect(document).toBeGreaterThanOrEqual((operations * 2) / 4 - 2)
+  const page = await turnsDuring(async () => app.request('/api/docs'))
+  expect(page).toBeGreaterThan(100)
 })
 
 test('names each operation once, and declares each parameter of its path', async () => {

@@ -6,6 +6,7 @@ import { ALL_PERMISSIONS } from '../../../shared/access/resources.ts'
 import { packedPermissions, unpackPermissions } from '../../accounts/users/permissions.ts'
 import { scopeColumns, scopeOf } from '../../accounts/users/scope.ts'
 import { hiddenNodes, viewOf } from '../../accounts/access/visible.ts'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import type { Watching } from '../kinds/kind.ts'
 import { type AlertKind, kindOf } from '../kinds/kinds.ts'
 import { maySee } from '../rights.ts'
@@ -33,6 +34,9 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
+/** Rules that are parsed before other work gets its turn. */
+const AT_A_TIME = 50
+
 type WatchList = { readonly revision: number; readonly rules: readonly WatchingRule[] }
 const watchLists = ownedBy((_db: Db): { latest: WatchList | null } => ({ latest: null }))
 
@@ -42,13 +46,16 @@ export async function listWatching(store: Store): Promise<readonly WatchingRule[
   const revision = (await queries(store).revision.get())?.value ?? 0
   const state = watchLists(store.db)
   if (state.latest?.revision === revision) return state.latest.rules
-  const rules = (await queries(store).all.all()).flatMap((found): WatchingRule[] => {
+  const rules: WatchingRule[] = []
+  for (const [n, found] of (await queries(store).all.all()).entries()) {
+    if (n % AT_A_TIME === AT_A_TIME - 1) await nextTurn()
     const { id, ownerId, anchorAt, isAdmin, packed, rule: text } = found
     const rule = parseRule(text)
+    if (rule === null) continue
     const permissions = isAdmin ? ALL_PERMISSIONS : unpackPermissions(packed)
     const owner = { isAdmin, permissions, view: viewOf(scopeOf(found), permissions, found.hidden) }
-    return rule === null || !maySee(owner, kindOf(rule.kind).requires) ? [] : [{ id, ownerId, anchorAt, rule, owner }]
-  })
+    if (maySee(owner, kindOf(rule.kind).requires)) rules.push({ id, ownerId, anchorAt, rule, owner })
+  }
   state.latest = { revision, rules }
   return rules
 }

@@ -7,6 +7,7 @@ import { WATCHED_STATES, type WatchedState } from '../../../shared/alerts/alert-
 import { seesNodes } from '../../accounts/access/visible.ts'
 import type { SignedInCtx } from '../../base/context.ts'
 import { nextTurn } from '../../base/pacing/next-turn.ts'
+import { sortInTurns } from '../../base/pacing/sort.ts'
 import { nodeIdField, nodeNumField, timeField } from '../../http/fields.ts'
 import { wordsFor } from '../../words/reader.ts'
 import { tellAlert } from '../facts.ts'
@@ -91,7 +92,8 @@ export async function listWatched(
   const { store } = ctx
   const words = await wordsFor(ctx)
   const { compare } = new Intl.Collator(words.language, { numeric: true })
-  const all = (await readWatched(ctx)).toSorted(
+  const all = await sortInTurns(
+    await readWatched(ctx),
     (a, b) =>
       WATCHED_STATES.indexOf(a.state) - WATCHED_STATES.indexOf(b.state) ||
       compare(a.name, b.name) ||

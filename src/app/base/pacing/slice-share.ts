@@ -5,8 +5,8 @@ export type Share = () => number
 export const wholeSlices: Share = () => 1
 
 /** How long a slice should hold the only writer, in milliseconds: ingest and requests wait for it. */
-const AIM_MS = 15
-const LEAST = 0.01
+const AIM_MS = 8
+const LEAST = 0.005
 
 /** The first slice, before the storage has been measured. */
 export const FIRST_SHARE = 0.1

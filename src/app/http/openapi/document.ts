@@ -1,5 +1,6 @@
 import type { RouterRoute } from 'hono/types'
 import * as z from 'zod'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 import { type Answer, type Description, descriptionOf, type Rule } from '../describe.ts'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 
@@ -39,18 +40,28 @@ type Io = 'input' | 'output'
 /** JSON of the schemas that have an id, as referenced by requests and answers. */
 type Named = Readonly<Record<Io, Map<string, string>>>
 
+/** Operations that are described in one turn of the event loop. */
+const OPERATIONS_AT_ONCE = 4
+
 /**
  * OpenAPI 3.1 of all routes, made from the schemas that validate them.
  * Decision: docs/decisions/openapi-document.md
  */
-export function openApiDocument(routes: readonly RouterRoute[]): Json {
+export async function openApiDocument(routes: readonly RouterRoute[]) {
   const named: Named = { input: new Map(), output: new Map() }
-  const paths: Record<string, Record<string, Json>> = {}
-  for (const operation of listOperations(routes)) {
+  const described: { readonly path: string; readonly method: string; readonly operation: Json }[] = []
+  for (const [n, operation] of listOperations(routes).entries()) {
+    if (n % OPERATIONS_AT_ONCE === OPERATIONS_AT_ONCE - 1) await nextTurn()
     const path = operation.path.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: operationObject(operation, named) }
+    described.push({ path, method: operation.method.toLowerCase(), operation: operationObject(operation, named) })
   }
-  const document = {
+  // A schema has its final name when all are known.
+  const paths: Record<string, Record<string, Json>> = {}
+  for (const [n, { path, method, operation }] of described.entries()) {
+    if (n % OPERATIONS_AT_ONCE === OPERATIONS_AT_ONCE - 1) await nextTurn()
+    paths[path] = { ...paths[path], [method]: withReferences(operation, named) }
+  }
+  return {
     openapi: '3.1.0',
     info: {
       title: 'Mesh Monitoring Service',
@@ -71,16 +82,21 @@ export function openApiDocument(routes: readonly RouterRoute[]): Json {
         },
         token: { type: 'http', scheme: 'bearer', description: 'An API token, made by POST /api/tokens' },
       },
-      schemas: { Problem: PROBLEM, ...componentsOf(named) },
+      schemas: { Problem: PROBLEM, ...(await componentsOf(named)) },
     },
   }
-  return withReferences(document, (io, id) => nameOf(named, io, id))
 }
 
-function componentsOf(named: Named): Json {
-  const all = (['output', 'input'] as const).flatMap((io) =>
-    [...named[io]].map(([id, text]): [string, unknown] => [nameOf(named, io, id), JSON.parse(text)]),
-  )
+const SCHEMAS_AT_ONCE = 50
+
+async function componentsOf(named: Named): Promise<Json> {
+  const all: [string, unknown][] = []
+  for (const io of ['output', 'input'] as const) {
+    for (const [id, text] of named[io]) {
+      if (all.length % SCHEMAS_AT_ONCE === SCHEMAS_AT_ONCE - 1) await nextTurn()
+      all.push([nameOf(named, io, id), JSON.parse(referenced(text, named))])
+    }
+  }
   return Object.fromEntries(all.toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
@@ -100,12 +116,12 @@ function isSameInBoth({ input, output }: Named, id: string): boolean {
 /** A reference whose schema has no final name yet. */
 const REFERENCE = /"#\/(input|output)\/(\w+)"/g
 
-function withReferences(document: Json, name: (io: Io, id: string) => string): Json {
-  const text = JSON.stringify(document).replace(
-    REFERENCE,
-    (_, io: Io, id: string) => `"#/components/schemas/${name(io, id)}"`,
-  )
-  return JSON.parse(text)
+function withReferences(part: Json, named: Named): Json {
+  return JSON.parse(referenced(JSON.stringify(part), named))
+}
+
+function referenced(text: string, named: Named): string {
+  return text.replace(REFERENCE, (_, io: Io, id: string) => `"#/components/schemas/${nameOf(named, io, id)}"`)
 }
 
 const PROBLEM = {

@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import * as z from 'zod'
+import { nextTurn } from '../../base/pacing/next-turn.ts'
 
 const media = z.record(z.string(), z.object({ schema: z.unknown().optional() }))
 const operationSchema = z.object({
@@ -35,12 +36,27 @@ const documentSchema = z.object({
  * The API document as a single plain HTML page.
  * Decision: docs/decisions/short-decisions.md#the-api-page-is-plain-html-without-a-script
  */
-export function docsPage(document: unknown) {
+export async function docsPage(document: unknown) {
   const { paths, components } = documentSchema.parse(document)
+  await nextTurn()
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   )
   const groups = [...Map.groupBy(operations, ({ tags }) => tags[0] ?? '')]
+  const sections = await inTurns(
+    groups,
+    ([tag, all]) =>
+      html`<section>
+        <h2 id="${tag}">${tag}</h2>
+        ${all.map(operationPart)}
+      </section>`,
+  )
+  const schemas = await inTurns(
+    Object.entries(components.schemas),
+    ([name, schema]) =>
+      html`<h3 id="schema-${name}">${name}</h3>
+        ${schemaBlock(schema)}`,
+  )
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -60,24 +76,24 @@ export function docsPage(document: unknown) {
             JSON in camelCase; every time is in milliseconds since the Unix epoch. Errors are
             <code>application/problem+json</code> with a <code>code</code> and a <code>requestId</code>.
           </p>
-          ${groups.map(
-            ([tag, all]) =>
-              html`<section>
-                <h2 id="${tag}">${tag}</h2>
-                ${all.map(operationPart)}
-              </section>`,
-          )}
+          ${sections}
           <section>
             <h2 id="schemas">Schemas</h2>
-            ${Object.entries(components.schemas).map(
-              ([name, schema]) =>
-                html`<h3 id="schema-${name}">${name}</h3>
-                  ${schemaBlock(schema)}`,
-            )}
+            ${schemas}
           </section>
         </main>
       </body>
     </html>`
+}
+
+/** Parts of the page, each with a turn of the event loop for everybody else before it. */
+async function inTurns<T>(all: readonly T[], part: (each: T) => ReturnType<typeof html>) {
+  const parts = []
+  for (const each of all) {
+    await nextTurn()
+    parts.push(await part(each))
+  }
+  return parts
 }
 
 function operationPart(operation: Operation) {

@@ -14,13 +14,13 @@ import { docsPage, STYLE } from './page.ts'
 export function docsRoutes(routes: () => readonly RouterRoute[]) {
   let built: ReturnType<typeof openApiDocument> | undefined
   const document = () => (built ??= openApiDocument(routes()))
-  let json: Body | undefined
+  let json: Promise<Body> | undefined
   let page: Promise<Body> | undefined
-  const documentBody = () => (json ??= bodyOf(JSON.stringify(document()), ''))
-  const pageBody = () => (page ??= makePage(document()))
+  const documentBody = () => (json ??= document().then((made) => bodyOf(JSON.stringify(made), '')))
+  const pageBody = () => (page ??= document().then(makePage))
   return new Hono<AppEnv>()
-    .get('/openapi.json', anyone, answers('This document', { 200: z.record(z.string(), z.unknown()) }), (c) =>
-      answerText(c, c.var.ctx.compressor, documentBody(), 'application/json'),
+    .get('/openapi.json', anyone, answers('This document', { 200: z.record(z.string(), z.unknown()) }), async (c) =>
+      answerText(c, c.var.ctx.compressor, await documentBody(), 'application/json'),
     )
     .get('/docs', anyone, answers('The API as a page for people', { 200: { mediaType: 'text/html' } }), async (c) =>
       answerText(c, c.var.ctx.compressor, await pageBody(), 'text/html; charset=UTF-8'),

@@ -15,9 +15,12 @@ export type Looking = {
   readonly pause: () => Promise<boolean>
 }
 
-/** Nodes that one query looks at; more where each query is a round trip, of which an invocation may make only so many. */
-const SLICE_NODES = 100
+/** Nodes that one query looks at: at first, at least and at most. */
+const SLICE_NODES = { first: 20, least: 5, most: 200 }
+/** Where each query is a round trip, of which an invocation may make only so many. */
 const SLICE_NODES_AFAR = 5000
+/** How long a query should hold the event loop, in milliseconds: a busy node has a thousand times the rows of another. */
+const AIM_MS = 6
 
 /** What a query finds about the nodes heard lately; other work has its turn between slices. */
 export async function aboutHeard<Row>(
@@ -25,9 +28,16 @@ export async function aboutHeard<Row>(
   read: (nums: string) => Promise<readonly Row[]> | readonly Row[],
 ): Promise<Row[]> {
   const all: Row[] = []
-  const slice = store.batch === undefined ? SLICE_NODES : SLICE_NODES_AFAR
-  for (let at = 0; at < heard.length && (await pause()); at += slice)
+  const { first, least, most } = SLICE_NODES
+  let slice = store.batch === undefined ? first : SLICE_NODES_AFAR
+  for (let at = 0; at < heard.length && (await pause());) {
+    const begun = performance.now()
     all.push(...(await read(JSON.stringify(heard.slice(at, at + slice)))))
+    at += slice
+    if (store.batch !== undefined) continue
+    const fitting = (slice * AIM_MS) / Math.max(performance.now() - begun, AIM_MS / 2)
+    slice = Math.max(least, Math.min(most, Math.floor(fitting)))
+  }
   return all
 }
 

@@ -33,13 +33,18 @@ export const keyHealthSchema = z
 export async function listKeyHealth({ store, viewer: { view } }: Reader): Promise<z.infer<typeof keyHealthSchema>[]> {
   const known = await readKeys(store, view)
   const weak: ReadonlySet<string | null> = await findWeakKeys(known)
-  const byKey = Map.groupBy(known, (node) => node.publicKey)
+  const holders = new Map<string | null, number>()
+  for (const { publicKey } of known) holders.set(publicKey, (holders.get(publicKey) ?? 0) + 1)
   const longest = new Map<string | null, Sharing[]>()
   const found: (Known & Sharing)[] = []
   for (const [n, node] of known.entries()) {
     // Anybody can give one key to as many nodes as there may be.
     if (n % SLICE === SLICE - 1) await nextTurn()
     const key = node.publicKey
+    if (holders.get(key) === 1) {
+      if (node.changed || weak.has(key)) found.push({ ...node, sharedWith: [] })
+      continue
+    }
     const others = longest.get(key) ?? []
     const sharedWith = others.flatMap((other) => {
       if (!overlap(other, node)) return []
@@ -54,13 +59,17 @@ export async function listKeyHealth({ store, viewer: { view } }: Reader): Promis
       [...others, sharing].toSorted((a, b) => (b.lastHeard ?? 0) - (a.lastHeard ?? 0)).slice(0, MAX_SHARING),
     )
   }
+  await nextTurn()
   return found
     .filter(({ changed, publicKey, sharedWith }) => changed || weak.has(publicKey) || sharedWith.length > 0)
     .slice(0, MAX_LISTED)
-    .map(({ nodeNum, changed, publicKey, sharedWith }) => {
-      const holders = byKey.get(publicKey)?.length ?? 0
-      return { nodeNum, changed, weak: weak.has(publicKey), sharedWith, holders }
-    })
+    .map(({ nodeNum, changed, publicKey, sharedWith }) => ({
+      nodeNum,
+      changed,
+      weak: weak.has(publicKey),
+      sharedWith,
+      holders: holders.get(publicKey) ?? 0,
+    }))
 }
 
 /** Nodes with a public key that the viewer sees, those known the longest first. */

@@ -33,18 +33,19 @@ export const readRevision: (store: Store, table: 'nodes' | 'messages') => number
  * revision under which it is stored, never an older one. `places`: the number of bodies kept.
  */
 export function keepBodies<T>(places = KEPT_BODIES) {
-  const bodies = ownedBy((_db: Db): { revision: number; made: Map<string, T> } => ({ revision: -1, made: new Map() }))
+  type Made = { revision: number; made: Map<string, T | Promise<T>> }
+  const bodies = ownedBy((_db: Db): Made => ({ revision: -1, made: new Map() }))
   return async (store: Store, revision: number, key: string, make: () => T | Promise<T>): Promise<T> => {
     const state = bodies(store.db)
     if (state.revision !== revision) Object.assign(state, { revision, made: new Map() })
     const { made } = state
     const known = made.get(key)
     if (known !== undefined) return known
-    const fresh = await make()
-    // Others may have asked meanwhile. All use the first body that is ready.
-    const earlier = made.get(key)
-    if (earlier !== undefined) return earlier
-    if (made.size < places) made.set(key, fresh)
+    // Those who ask meanwhile wait for the same body; a request of a worker must not wait for what another one reads.
+    const fresh = store.batch === undefined ? make() : await make()
+    if (made.size >= places) return fresh
+    made.set(key, fresh)
+    if (fresh instanceof Promise) fresh.catch(() => made.delete(key))
     return fresh
   }
 }

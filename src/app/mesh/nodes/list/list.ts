@@ -14,7 +14,7 @@ import {
   viewKey,
   viewTag,
 } from '../../../accounts/access/visible.ts'
-import { type Body, bodyOf, stateTag } from '../../../http/compression.ts'
+import { arrayBody, type Body, stateTag } from '../../../http/compression.ts'
 import { matching, readIndexedFrom } from '../../../search/text-index.ts'
 import { keepBodies, readRevision } from './body-cache.ts'
 import { nodesSeenBy } from '../seen.ts'
@@ -99,10 +99,10 @@ export async function listNodes(
   const isPlain = [since, q, ids, activeWithin, signed].every((filter) => filter === undefined)
   if (!isPlain) return { body: await filterNodes(ctx, query), total: null, next: null }
   const key = cursor === undefined ? String(limit) : `${limit}-${formatNodeCursor(cursor)}`
-  const make = (from: SerialisedNodes, tag: string): NodeList => {
-    const { json, next } = pageOf(from, limit, cursor)
+  const make = async (from: SerialisedNodes, tag: string): Promise<NodeList> => {
+    const { page, next } = pageOf(from, limit, cursor)
     return {
-      body: bodyOf(json, stateTag(config, `nodes ${from.revision} ${key}${tag}`)),
+      body: await arrayBody(page, stateTag(config, `nodes ${from.revision} ${key}${tag}`)),
       total: from.list.length,
       next: next === null ? null : seal(config.SESSION_SECRET, LABEL, formatNodeCursor(next)),
     }
@@ -121,7 +121,7 @@ function pageOf({ list, revision }: SerialisedNodes, limit: number, cursor: Node
   const left = cursor === undefined ? list : leftOf(list, cursor)
   const page = left.slice(0, limit)
   const last = left.length > limit ? page.at(-1) : undefined
-  return { json: `[${page.map(({ json }) => json).join(',')}]`, next: last === undefined ? null : nextCursor(last) }
+  return { page: page.map(({ json }) => json), next: last === undefined ? null : nextCursor(last) }
 
   function nextCursor({ lastHeard, nodeNum }: SerialisedNode): NodeCursor {
     return cursor === undefined ? { lastHeard, nodeNum, revision, after: 0 } : { ...cursor, after: nodeNum }
@@ -169,7 +169,7 @@ async function filterNodes(
     store.batch === undefined
       ? await pickSerialised(store, view, { revision, where, limit })
       : await readSerialised(store, view, { where, limit })
-  return bodyOf(`[${found.join(',')}]`, stateTag(config, `nodes ${revision} ${asked} ${found.length}${tag}`))
+  return arrayBody(found, stateTag(config, `nodes ${revision} ${asked} ${found.length}${tag}`))
 }
 
 /**
