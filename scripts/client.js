@@ -10,7 +10,7 @@ import { openApiDocument } from '../src/app/http/openapi/document.ts'
 const { routes } = createApp(() => {
   throw new Error('no request is answered here')
 })
-const { paths, components } = openApiDocument(routes)
+const { paths, components } = await openApiDocument(routes)
 const dist = process.argv[2] ?? fileURLToPath(new URL('../dist/client/', import.meta.url))
 mkdirSync(dist, { recursive: true })
 writeFileSync(join(dist, 'index.d.ts'), declarations())

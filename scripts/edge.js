@@ -113,7 +113,7 @@ async function writeFiles() {
   const { openApiDocument } = await import('../src/app/http/openapi/document.ts')
   const { docsPage, STYLE } = await import('../src/app/http/openapi/page.ts')
   const { LANGUAGE_TAGS } = await import('../src/shared/languages.ts')
-  const document = openApiDocument(
+  const document = await openApiDocument(
     createApp(() => {
       throw new Error('nobody asks this app')
     }).routes,

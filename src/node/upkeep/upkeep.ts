@@ -7,6 +7,7 @@ import { buildTextIndexes } from '../../app/search/build.ts'
 import { deleteOld, keepBounds, keepUp, warnOfRetention } from '../../app/upkeep/upkeep.ts'
 import type { DiskReserve } from '../disk/reserve.ts'
 import { createPace } from './pace.ts'
+import { nextTurn } from '../../app/base/pacing/next-turn.ts'
 import { createTimer, type Clock, systemClock } from '../clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.ts'
 
@@ -126,8 +127,10 @@ export function startJob(ports: Needs, { name, job, everyMs, isHeld = () => fals
       return !isStopping && !hasRested
     }
     try {
+      // All jobs are due in the same moment: each begins in a turn of its own.
+      await nextTurn()
       const { pause, share } = createPace(goesOn)
-      if (!hasRested) await job(ports, pause, share)
+      if (!hasRested && !isStopping) await job(ports, pause, share)
     } catch (error) {
       ports.log.error(`${name} failed`, { error })
     }

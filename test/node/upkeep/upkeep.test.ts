@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { nextTurn } from '../../../src/app/base/pacing/next-turn.ts'
 import { startJob } from '../../../src/node/upkeep/upkeep.ts'
 import { createTestApp, START, type TestApp } from '../../support/app.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
@@ -24,9 +25,16 @@ beforeEach(async () => {
 })
 afterEach(() => app.close())
 
-test('a run that takes longer than its interval does not overlap with the next one', async () => {
+/** The first run. */
+async function begin(): Promise<void> {
   clock.advance(MINUTE)
+  await until(() => expect(ends).toHaveLength(1))
+}
+
+test('a run that takes longer than its interval does not overlap with the next one', async () => {
+  await begin()
   clock.advance(60 * MINUTE)
+  await nextTurn()
   expect(ends).toHaveLength(1)
   ends[0]?.()
   await until(() => {
@@ -36,7 +44,7 @@ test('a run that takes longer than its interval does not overlap with the next o
 })
 
 test('a failed run is logged, and followed by another one', async () => {
-  clock.advance(MINUTE)
+  await begin()
   ends[0]?.(new Error('disk is full'))
   await until(() => expect(app.logged.join('\n')).toContain('Something failed'))
   await until(() => {
@@ -46,7 +54,7 @@ test('a failed run is logged, and followed by another one', async () => {
 })
 
 test('stopping waits for the run under way and starts no other', async () => {
-  clock.advance(MINUTE)
+  await begin()
   let isStopped = false
   const stopped = upkeep.stop().then(() => (isStopped = true))
   await Promise.resolve()
@@ -55,6 +63,19 @@ test('stopping waits for the run under way and starts no other', async () => {
   await stopped
   clock.advance(60 * MINUTE)
   expect(ends).toHaveLength(1)
+})
+
+test('jobs that are due at once begin in turns of their own, and none begins once it is stopped', async () => {
+  let begun = 0
+  const job = async () => void begun++
+  const jobs = Array.from({ length: 3 }, () => startJob(app.ports, { name: 'Due', job, everyMs: 10 * MINUTE, clock }))
+  clock.advance(MINUTE)
+  await Promise.resolve()
+  expect(begun).toBe(0)
+  await jobs[2]?.stop()
+  await until(() => expect(begun).toBe(2))
+  await Promise.all(jobs.slice(0, 2).map((each) => each.stop()))
+  expect(begun).toBe(2)
 })
 
 test('a job rests while it is held, also in the middle, and goes on a minute later; for an hour at most', async () => {
@@ -70,8 +91,8 @@ test('a job rests while it is held, also in the middle, and goes on a minute lat
   const pass = async (minutes: number) => {
     for (let n = 0; n < minutes; n++) {
       clock.advance(MINUTE)
-      // Lets the timer's run end, which starts the next one.
-      await new Promise((resolve) => setImmediate(resolve))
+      // A run has its own turn. Its end starts the timer of the next one.
+      await nextTurn()
     }
   }
   await pass(3)

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import * as z from 'zod'
 import { distanceMetres } from '../../../../shared/mesh/distance.ts'
 import { DAY_MS, HOUR_MS } from '../../../../shared/time.ts'
-import { defineRule, type Found } from '../rule.ts'
+import { defineRule, type Found, type Looking } from '../rule.ts'
 
 const MANY = 3
 const NEAR_METRES = 5000
@@ -13,6 +13,12 @@ const SILENT_MS = 3 * HOUR_MS
 
 /** Nodes that are compared with all others in a slice. */
 const SLICE = 50
+/** Nodes whose packets are summed up in a slice; more where each query is a round trip. */
+const SUMMED = 500
+const SUMMED_AFAR = 20_000
+/** Nodes that are compared at most, and the packets of a week that one has if it is usually heard. */
+const MOST = 2000
+const USUAL_PACKETS = 50
 
 const evidence = z.object({ at: z.int().describe('When the last of them was heard'), metres: z.number() })
 
@@ -22,19 +28,7 @@ export const regionSilent = defineRule({
   evidence,
   least: MANY,
   async look({ store, now, pause }) {
-    const rows = await store.db.all<{
-      nodeNum: number
-      latitude: number
-      longitude: number
-      at: number
-      channel: number | null
-    }>(
-      sql`select n.node_num as nodeNum, n.latitude, n.longitude, n.last_heard as at, n.position_channel as channel from nodes n
-        where not n.is_hidden and n.latitude is not null and n.last_heard between ${now - 3 * DAY_MS} and ${now - SILENT_MS}
-          and (select sum(d.packets) from node_days d where d.node_num = n.node_num
-            and d.day between ${Math.floor(now / DAY_MS) - 8} and n.last_heard / ${DAY_MS}) >= 50
-        order by n.last_heard desc limit 2000`,
-    )
+    const rows = await readSilent({ store, now, pause })
     const taken = new Set<number>()
     const found: Found<z.infer<typeof evidence>>[] = []
     for (const [index, first] of rows.entries()) {
@@ -62,3 +56,37 @@ export const regionSilent = defineRule({
     return found
   },
 })
+
+type Silent = {
+  readonly nodeNum: number
+  readonly latitude: number
+  readonly longitude: number
+  readonly at: number
+  readonly channel: number | null
+}
+
+/** Nodes with a position that were heard often and are silent now, the latest heard first. */
+async function readSilent({ store, now, pause }: Pick<Looking, 'store' | 'now' | 'pause'>): Promise<readonly Silent[]> {
+  const silent: Silent[] = []
+  const [limit, only] =
+    store.batch === undefined ? [SUMMED, sql`true`] : [SUMMED_AFAR, sql`packets >= ${USUAL_PACKETS}`]
+  const firstDay = Math.floor(now / DAY_MS) - 8
+  let [at, num] = [now - SILENT_MS, Number.MAX_SAFE_INTEGER]
+  for (;;) {
+    const rows = await store.db.all<Silent & { readonly packets: number | null }>(
+      sql`select n.node_num as nodeNum, n.latitude, n.longitude, n.last_heard as at, n.position_channel as channel,
+          (select sum(d.packets) from node_days d where d.node_num = n.node_num
+            and d.day between ${firstDay} and n.last_heard / ${DAY_MS}) as packets
+        from (select node_num, latitude, longitude, last_heard, position_channel from nodes
+          where not is_hidden and latitude is not null and last_heard between ${now - 3 * DAY_MS} and ${at}
+            and (last_heard, node_num) < (${at}, ${num})
+          order by last_heard desc, node_num desc limit ${limit}) n
+        where ${only} order by at desc, nodeNum desc`,
+    )
+    for (const { packets, ...node } of rows) if ((packets ?? 0) >= USUAL_PACKETS) silent.push(node)
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < limit || silent.length >= MOST || !(await pause()))
+      return silent.slice(0, MOST)
+    ;[at, num] = [last.at, last.nodeNum]
+  }
+}
