@@ -20,6 +20,7 @@ export function nearestNames(text: string, names: readonly string[], within: num
   if (text.length > MAX_CHARACTERS) return []
   const wanted = text.toLowerCase()
   return names
+    .filter((name) => Math.abs(name.length - wanted.length) <= within)
     .map((name) => ({ name, distance: editDistance(wanted, name.toLowerCase()) }))
     .filter(({ distance }) => distance <= within)
     .toSorted((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
