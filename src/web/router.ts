@@ -60,6 +60,7 @@ const addressOf = (path: string): string => BASE.slice(0, -1) + path
 
 /** Goes to a path of this site, by a link. `replace` leaves no entry in the history. */
 export function navigate(path: string, options: { replace?: boolean; link?: Element } = {}): void {
+  if (!options.replace) endReturn()
   if (options.replace) history.replaceState(history.state, '', addressOf(path))
   else {
     leaveEntry(options.link === undefined ? null : followedBy(options.link))
@@ -113,14 +114,19 @@ export function rowOnReturn(): string | null {
 /** A list that takes longer to load stays at its beginning. */
 const RETURN_MS = 30_000
 
+/** Ends the return under way: another page is shown now. */
+let endReturn = (): void => {}
+
 function returnTo({ page, list }: Left): void {
   const until = Date.now() + RETURN_MS
   isReturning.value = true
   const listening = new AbortController()
   const stop = () => {
+    if (listening.signal.aborted) return
     listening.abort()
     isReturning.value = false
   }
+  endReturn = stop
   for (const kind of ['wheel', 'touchstart', 'keydown', 'pointerdown'] as const) {
     addEventListener(kind, stop, { signal: listening.signal, passive: true })
   }
@@ -176,6 +182,7 @@ export function followLinks(): void {
   if (entryOf() === '') history.replaceState({ entry: newEntry() }, '')
   entry = entryOf()
   addEventListener('popstate', () => {
+    endReturn()
     leaveEntry(null)
     entry = entryOf()
     const known = left.get(entry)

@@ -121,14 +121,14 @@ export function startJob(ports: Needs, { name, job, everyMs, isHeld = () => fals
   let running = Promise.resolve()
   const runOnce = async () => {
     const mustRest = () => heldMs < MAX_HELD_MS && isHeld()
+    // All jobs are due in the same moment: each begins in a turn of its own.
+    await nextTurn()
     let hasRested = mustRest()
     const goesOn = () => {
       hasRested ||= mustRest()
       return !isStopping && !hasRested
     }
     try {
-      // All jobs are due in the same moment: each begins in a turn of its own.
-      await nextTurn()
       const { pause, share } = createPace(goesOn)
       if (!hasRested && !isStopping) await job(ports, pause, share)
     } catch (error) {

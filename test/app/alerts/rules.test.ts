@@ -3,7 +3,9 @@ import { auditRows, type Client, createTestApp, START } from '../../support/app.
 import { type OutboundRequest, SendFailure } from '../../../src/app/base/outgoing/ports.ts'
 import { createTestAlerts, DAY, MINUTE, type TestAlerts } from '../../support/alerts.ts'
 import { eq } from 'drizzle-orm'
-import { alertRules, alerts as alertsTable, messages, nodes } from '../../../src/db/schema.ts'
+import { alertRules, alerts as alertsTable, messages, nodes, users } from '../../../src/db/schema.ts'
+import { listWatching, prepareRules } from '../../../src/app/alerts/rules/watch-list.ts'
+import { turnsDuring } from '../../support/turns.ts'
 import { FAR, heard, packet, text } from '../../support/mesh/mesh.ts'
 
 let alerts: TestAlerts
@@ -344,4 +346,33 @@ test('the list of rules tells how many watch how many nodes, each node once, and
   expect(await watching(ann)).toMatchObject({ rules: 1, nodes: 2 })
   await ask(ann, 'DELETE', `/rules/${id}`)
   expect(await watching(ann)).toMatchObject({ rules: 0, nodes: 0 })
+})
+
+test('more than a hundred rules are parsed in turns before they are listed, which gives none', async () => {
+  const { store } = alerts.app
+  const [owner] = await store.db.select({ id: users.id }).from(users)
+  const row = (n: number) => ({
+    ownerId: owner?.id ?? 0,
+    uid: `rule-${n}`,
+    name: `New ${n}`,
+    kind: 'node_new',
+    enabled: true,
+    revision: 1,
+    rule: JSON.stringify({ ...RULE, name: `New ${n}` }),
+    anchorAt: START,
+    createdAt: START,
+    updatedAt: START,
+  })
+  await store.db.insert(alertRules).values(Array.from({ length: 120 }, (_, n) => row(n)))
+  expect(await turnsDuring(() => prepareRules(store))).toBe(2)
+  let names: string[] = []
+  const list = async () => (names = (await listWatching(store)).map(({ rule }) => rule.name))
+  expect(await turnsDuring(list)).toBe(0)
+  expect(names).toStrictEqual(Array.from({ length: 120 }, (_, n) => `New ${n}`))
+  await store.db
+    .update(alertRules)
+    .set({ rule: JSON.stringify({ ...RULE, name: 'Another' }) })
+    .where(eq(alertRules.id, 1))
+  await list()
+  expect(names.slice(0, 2)).toStrictEqual(['Another', 'New 1'])
 })

@@ -107,6 +107,17 @@ describe('the size of the next slice', () => {
   })
 })
 
+it('what a slice waits for, such as the disk, makes the next one no smaller than its work does', async () => {
+  const { pause, share } = createPace(() => true)
+  await pause()
+  const before = share()
+  // The disk takes so long; nothing is computed meanwhile.
+  await new Promise((written) => setTimeout(written, 400))
+  await pause()
+  // Counted as work, 400 ms would leave a fiftieth.
+  expect(share()).toBeGreaterThan(before / 10)
+})
+
 describe('a slice', () => {
   let mesh: TestMesh
 

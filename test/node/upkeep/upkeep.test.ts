@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { nextTurn } from '../../../src/app/base/pacing/next-turn.ts'
+import { giveTurnsBy, nextTurn } from '../../../src/app/base/pacing/next-turn.ts'
 import { startJob } from '../../../src/node/upkeep/upkeep.ts'
+import { oneEachRound } from '../../../src/node/turns.ts'
 import { createTestApp, START, type TestApp } from '../../support/app.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { until } from '../../support/radio/service.ts'
@@ -65,17 +66,29 @@ test('stopping waits for the run under way and starts no other', async () => {
   expect(ends).toHaveLength(1)
 })
 
-test('jobs that are due at once begin in turns of their own, and none begins once it is stopped', async () => {
-  let begun = 0
-  const job = async () => void begun++
-  const jobs = Array.from({ length: 3 }, () => startJob(app.ports, { name: 'Due', job, everyMs: 10 * MINUTE, clock }))
-  clock.advance(MINUTE)
-  await Promise.resolve()
-  expect(begun).toBe(0)
-  await jobs[2]?.stop()
-  await until(() => expect(begun).toBe(2))
-  await Promise.all(jobs.slice(0, 2).map((each) => each.stop()))
-  expect(begun).toBe(2)
+test('jobs that are due at once begin one in each round of the event loop, and none once it is stopped', async () => {
+  let round = 0
+  const count = () => {
+    round++
+    counting = setImmediate(count)
+  }
+  let counting = setImmediate(count)
+  giveTurnsBy(oneEachRound())
+  try {
+    const begun: number[] = []
+    const job = async () => void begun.push(round)
+    const jobs = Array.from({ length: 4 }, () => startJob(app.ports, { name: 'Due', job, everyMs: 10 * MINUTE, clock }))
+    clock.advance(MINUTE)
+    expect(begun).toStrictEqual([])
+    await jobs[3]?.stop()
+    await until(() => expect(begun).toHaveLength(3))
+    expect(new Set(begun).size).toBe(3)
+    await Promise.all(jobs.map((each) => each.stop()))
+    expect(begun).toHaveLength(3)
+  } finally {
+    clearImmediate(counting)
+    giveTurnsBy((go) => setTimeout(go, 0))
+  }
 })
 
 test('a job rests while it is held, also in the middle, and goes on a minute later; for an hour at most', async () => {

@@ -10,7 +10,7 @@ import { forgetPending, newStep, resolve } from './occur.ts'
 import { readOpen, readOpenPage, rulesWithOpen } from './open.ts'
 import { readWorld } from '../world/read-world.ts'
 import { noteEvaluated } from '../rules/watched-nodes.ts'
-import { listWatching, type WatchingRule } from '../rules/watch-list.ts'
+import { listWatching, prepareRules, type WatchingRule } from '../rules/watch-list.ts'
 import { run, settle } from './settle.ts'
 import { tellOwner } from '../../mesh/live/tell-owner.ts'
 
@@ -27,6 +27,7 @@ export async function evaluateRules(needs: Needs, pause: Pause): Promise<void> {
   const { store, clockWatch } = needs
   if (clockWatch !== null && clockWatch.state().state !== 'confirmed') return
   const now = needs.now()
+  await prepareRules(store)
   const withOpen = await rulesWithOpen(store)
   const rules = await listLive(needs)
   if (rules.length === 0 && withOpen.size === 0) return

@@ -31,8 +31,8 @@ export const GIVEN_UP_MS = DAY_MS
 export const MAX_PER_HOUR = 30
 /** Destinations served at the same time. */
 const AT_ONCE = 8
-/** Rules whose firing alerts are counted in one turn of the event loop, each with at most 5000. */
-const RULES_COUNTED = 5
+/** Rules whose firing alerts are counted in one turn of the event loop; one may have 5000. */
+const RULES_COUNTED = 1
 /** An interrupted attempt is repeated after this time. */
 const CLAIM_MS = MINUTE_MS
 
@@ -467,12 +467,12 @@ export async function countFiring({ db, batch }: Store): Promise<number> {
   let firing = 0
   for (let after = 0; ;) {
     // The index has only what is open: alerts that are over are a hundred times as many.
-    const rules = await db.all<{ ruleId: number; n: number }>(sql`select rule_id as ruleId,
+    const found = await db.all<{ ruleId: number; n: number }>(sql`select rule_id as ruleId,
       count(*) filter (where state = 'firing') as n from alerts indexed by alerts_open
       where state <> 'resolved' and rule_id > ${after} group by rule_id order by rule_id limit ${limit}`)
-    firing += rules.reduce((sum, { n }) => sum + n, 0)
-    const last = rules.at(-1)
-    if (last === undefined || rules.length !== limit) return firing
+    firing += found.reduce((sum, { n }) => sum + n, 0)
+    const last = found.at(-1)
+    if (last === undefined || found.length !== limit) return firing
     after = last.ruleId
     await nextTurn()
   }

@@ -16,6 +16,7 @@ export type WatchingRule = Watching<AlertRule>
 
 const queries = prepareOnce((db) => ({
   revision: db.select({ value: revisions.value }).from(revisions).where(eq(revisions.name, 'alert_rules')).prepare(),
+  texts: db.selectDistinct({ rule: alertRules.rule }).from(alertRules).where(eq(alertRules.enabled, true)).prepare(),
   all: db
     .select({
       id: alertRules.id,
@@ -34,8 +35,21 @@ const queries = prepareOnce((db) => ({
     .prepare(),
 }))
 
+/** Rules by the JSON that is stored: reading it again and again would take longer than everything else of the list. */
+const parsedRules = ownedBy((_db: Db): { byText: Map<string, AlertRule | null> } => ({ byText: new Map() }))
 /** Rules that are parsed before other work gets its turn. */
 const AT_A_TIME = 50
+
+/** Parses the rules in turns, so that `listWatching`, which has no time for it, finds them. */
+export async function prepareRules(store: Store): Promise<void> {
+  // Where each query is a round trip, nothing is kept, and no event loop waits.
+  if (store.batch !== undefined) return
+  const { byText } = parsedRules(store.db)
+  for (const [n, { rule }] of (await queries(store).texts.all()).entries()) {
+    if (n % AT_A_TIME === AT_A_TIME - 1) await nextTurn()
+    if (!byText.has(rule)) byText.set(rule, parseRule(rule))
+  }
+}
 
 type WatchList = { readonly revision: number; readonly rules: readonly WatchingRule[] }
 const watchLists = ownedBy((_db: Db): { latest: WatchList | null } => ({ latest: null }))
@@ -47,10 +61,15 @@ export async function listWatching(store: Store): Promise<readonly WatchingRule[
   const state = watchLists(store.db)
   if (state.latest?.revision === revision) return state.latest.rules
   const rules: WatchingRule[] = []
-  for (const [n, found] of (await queries(store).all.all()).entries()) {
-    if (n % AT_A_TIME === AT_A_TIME - 1) await nextTurn()
+  const parsed = parsedRules(store.db)
+  const before = parsed.byText
+  parsed.byText = new Map()
+  // Without a turn for others: the batch that asks is between what it has read and what it stores.
+  for (const found of await queries(store).all.all()) {
     const { id, ownerId, anchorAt, isAdmin, packed, rule: text } = found
-    const rule = parseRule(text)
+    const known = before.get(text)
+    const rule = known === undefined ? parseRule(text) : known
+    parsed.byText.set(text, rule)
     if (rule === null) continue
     const permissions = isAdmin ? ALL_PERMISSIONS : unpackPermissions(packed)
     const owner = { isAdmin, permissions, view: viewOf(scopeOf(found), permissions, found.hidden) }

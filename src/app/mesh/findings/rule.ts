@@ -16,7 +16,7 @@ export type Looking = {
 }
 
 /** Nodes that one query looks at: at first, at least and at most. */
-const SLICE_NODES = { first: 20, least: 5, most: 200 }
+const SLICE_NODES = { first: 20, least: 5, most: 50 }
 /** Where each query is a round trip, of which an invocation may make only so many. */
 const SLICE_NODES_AFAR = 5000
 /** How long a query should hold the event loop, in milliseconds: a busy node has a thousand times the rows of another. */

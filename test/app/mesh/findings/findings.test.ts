@@ -1,5 +1,6 @@
 import { beforeEach, afterEach, describe, expect, it } from 'vitest'
 import { lookForFindings } from '../../../../src/app/mesh/findings/look.ts'
+import { aboutHeard } from '../../../../src/app/mesh/findings/rule.ts'
 import { identifyChannel, numberChannel } from '../../../../src/meshtastic/channel-identity.ts'
 import { expandPsk, hashChannel } from '../../../../src/meshtastic/crypto/channel.ts'
 import type { FindingRule } from '../../../../src/shared/mesh/finding-rules.ts'
@@ -255,6 +256,41 @@ describe('each rule, where it is true and where it is nearly true', () => {
     expect(first?.nodes.map(({ nodeNum }) => nodeNum)).toEqual([A, B, C])
     node(C, { latitude: 47.02, longitude: 8, last_heard: at - 2 * HOUR, position_channel: 0 })
     expect(await found()).toEqual([])
+  })
+
+  it('region_silent: among more nodes than one query looks at, many of them heard at the same time', async () => {
+    const at = START - 5 * HOUR
+    for (let n = 0; n < 1100; n++)
+      node(1000 + n, { latitude: -60 + n / 10, longitude: 8, last_heard: at, position_channel: 0 })
+    // The query ends after the second of them.
+    const together = [1599, 1600, 1601]
+    for (const num of together) {
+      node(num, { latitude: 65, longitude: 8, last_heard: at, position_channel: 0 })
+      day(num, 100)
+    }
+    // The last of all.
+    for (const num of [A, B, C]) {
+      node(num, { latitude: 66, longitude: 8, last_heard: at - HOUR, position_channel: 0 })
+      day(num, 100)
+    }
+    const list = await found()
+    const named = list.map(({ nodes: each }) => each.map(({ nodeNum }) => nodeNum).toSorted((a, b) => a - b))
+    expect(named.toSorted(([a = 0], [b = 0]) => a - b)).toEqual([[A, B, C], together])
+  })
+
+  it('asks about each node once, in slices that grow and shrink', async () => {
+    const heard = Array.from({ length: 330 }, (_, n) => n + 1)
+    const asked: number[][] = []
+    const looking = { store: app.store, now: START, links: [], heard, pause: async () => true }
+    const all = await aboutHeard(looking, (nums) => {
+      const slice: number[] = JSON.parse(nums)
+      asked.push(slice)
+      return slice
+    })
+    expect(all).toEqual(heard)
+    expect(asked.flat()).toEqual(heard)
+    expect(asked[0]).toHaveLength(20)
+    expect(Math.max(...asked.map(({ length }) => length))).toBe(50)
   })
 
   it('firmware: a version that made weak keys', async () => {

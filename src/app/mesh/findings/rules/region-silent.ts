@@ -15,7 +15,7 @@ const SILENT_MS = 3 * HOUR_MS
 const SLICE = 50
 /** Nodes whose packets are summed up in a slice; more where each query is a round trip. */
 const SUMMED = 500
-const SUMMED_AFAR = 20_000
+const SUMMED_AFAR = 5000
 /** Nodes that are compared at most, and the packets of a week that one has if it is usually heard. */
 const MOST = 2000
 const USUAL_PACKETS = 50
@@ -68,8 +68,7 @@ type Silent = {
 /** Nodes with a position that were heard often and are silent now, the latest heard first. */
 async function readSilent({ store, now, pause }: Pick<Looking, 'store' | 'now' | 'pause'>): Promise<readonly Silent[]> {
   const silent: Silent[] = []
-  const [limit, only] =
-    store.batch === undefined ? [SUMMED, sql`true`] : [SUMMED_AFAR, sql`packets >= ${USUAL_PACKETS}`]
+  const limit = store.batch === undefined ? SUMMED : SUMMED_AFAR
   const firstDay = Math.floor(now / DAY_MS) - 8
   let [at, num] = [now - SILENT_MS, Number.MAX_SAFE_INTEGER]
   for (;;) {
@@ -81,7 +80,7 @@ async function readSilent({ store, now, pause }: Pick<Looking, 'store' | 'now' |
           where not is_hidden and latitude is not null and last_heard between ${now - 3 * DAY_MS} and ${at}
             and (last_heard, node_num) < (${at}, ${num})
           order by last_heard desc, node_num desc limit ${limit}) n
-        where ${only} order by at desc, nodeNum desc`,
+        order by at desc, nodeNum desc`,
     )
     for (const { packets, ...node } of rows) if ((packets ?? 0) >= USUAL_PACKETS) silent.push(node)
     const last = rows.at(-1)

@@ -82,7 +82,7 @@ export type NodeList = {
   /** The number of all nodes, on this page or not; null for a list with filters. */
   readonly total: number | null
   /** Sealed: the revision in it counts the changes of all nodes, those included that the viewer may not see. */
-  readonly next: Promise<string> | null
+  readonly next: string | null
 }
 
 const plainLists = keepBodies<NodeList>()
@@ -104,7 +104,7 @@ export async function listNodes(
     return {
       body: await arrayBody(page, stateTag(config, `nodes ${from.revision} ${key}${tag}`)),
       total: from.list.length,
-      next: next === null ? null : seal(config.SESSION_SECRET, LABEL, formatNodeCursor(next)),
+      next: next === null ? null : await seal(config.SESSION_SECRET, LABEL, formatNodeCursor(next)),
     }
   }
   if (seesEverything(viewer.view)) {
