@@ -95,7 +95,7 @@ export const nodeRoutes = new Hono<AppEnv>()
       const { body, total, next } = await listNodes(ctx, { ...query, cursor })
       return answerBody(c, ctx.compressor, body, {
         ...(total === null ? {} : { 'X-Total-Count': String(total) }),
-        ...(next === null ? {} : { 'X-Next-Cursor': await next }),
+        ...(next === null ? {} : { 'X-Next-Cursor': next }),
       })
     },
   )
