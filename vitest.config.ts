@@ -26,8 +26,9 @@ const PEERS = [
   'test/node/radio/device-config/*.test.ts',
 ]
 
-/** These take more than a minute in all, but look short: their tests are in test/contract. */
-const LONG = /\/test\/(?:edge|node)\/(?:scenarios|accounts|oidc)\.test\.ts$/
+/** These take minutes, but look short: their tests are elsewhere, or are made for many pages. */
+const LONG =
+  /\/test\/(?:(?:edge|node)\/(?:scenarios|accounts|oidc)|web\/pseudo-languages|node\/moving-in\/import)\.test\.ts$/
 
 const isLong = ({ moduleId }: TestSpecification) => LONG.test(moduleId)
 
