@@ -39,8 +39,10 @@ export function flushesAndWrites(pid: number | undefined, trace: string): Promis
 }
 
 async function traceCalls(pid: number | undefined, options: readonly string[], trace: string): Promise<Trace> {
-  const strace = spawn('/usr/bin/strace', ['-f', '--seccomp-bpf', ...options, '-o', trace, '-p', String(pid)])
-  await once(strace.stderr, 'data')
+  const strace = spawn('/usr/bin/strace', ['-f', ...options, '-o', trace, '-p', String(pid)])
+  // Its warnings come before it has attached.
+  let said = ''
+  while (!said.includes('attached')) said += String((await once(strace.stderr, 'data'))[0])
   return {
     end: async () => {
       strace.kill('SIGINT')
