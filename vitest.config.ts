@@ -47,8 +47,8 @@ const cores = availableParallelism()
 const SIDE_BY_SIDE = {
   // A file may use its own browser and services, up to 1.5 GB, and waits for them half of the time.
   maxWorkers: Math.max(1, Math.min(4, cores + 1, Math.floor(totalmem() / 1.5e9))),
-  // For a machine that is busy with other things: the longest test takes 20 s on a quiet one, and the first hook that
-  // needs a worker builds it, 40 s of processor time.
+  // For a machine that is busy with other things: at a load of 8 on two cores the longest test took 103 s, and a hook
+  // that builds the worker, 47 s of processor time, took 168.
   testTimeout: 240_000,
   hookTimeout: 300_000,
   expect: { poll: { timeout: 60_000 } },

@@ -6,6 +6,7 @@ export const wholeSlices: Share = () => 1
 
 /** How long a slice should hold the only writer, in milliseconds: ingest and requests wait for it. */
 const AIM_MS = 8
+/** Slower storage gets longer slices: with fewer rows than this share, work would hardly go on. */
 const LEAST = 0.005
 
 /** The first slice, before the storage has been measured. */
